@@ -14,6 +14,7 @@
 #include "core/engine/world.hpp"
 #include "core/rendezvous/meeting.hpp"
 #include "native/door.hpp"
+#include "native/huge_pages.hpp"
 #include "native/loop_driver.hpp"
 #include "native/reachability.hpp"
 #include "native/reused_buffers.hpp"
@@ -23,7 +24,6 @@
 #include "native/votes.hpp"
 #include "native/web_door.hpp"
 #include "transport/crypto/token_authenticator.hpp"
-#include "transport/local/huge_pages.hpp"
 #include "transport/local/memory_shortcut.hpp"
 #include "transport/local/peer_memory.hpp"
 #include "transport/uv/uv_network.hpp"
@@ -174,7 +174,7 @@ class NativeWorld {
   std::atomic<std::uint32_t> first_epoch_;
   DoneFlag left_;
   Votes votes_;
-  ReusedBuffers reused_buffers_{local::gather_into_huge_pages};
+  ReusedBuffers reused_buffers_{gather_into_huge_pages};
   std::mutex groups_mutex_;
   std::map<std::uint32_t, std::weak_ptr<SharedGroup>> groups_;  // of all ranks, by epoch
 };

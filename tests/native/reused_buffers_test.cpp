@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "native/huge_pages.hpp"
 #include "native/reused_buffers.hpp"
 #include "tests/native/ranks.hpp"
-#include "transport/local/huge_pages.hpp"
 
 using namespace ringlet;
 
@@ -75,7 +75,7 @@ bool system_gathers() {
   for (int i = 0; i < 2; ++i) {
     Fresh memory;
     gathered =
-        gathered && local::gather_into_huge_pages(std::as_bytes(memory.values())) && huge_kib_around(memory.middle()) >= kTestedHugeKib;
+        gathered && native::gather_into_huge_pages(std::as_bytes(memory.values())) && huge_kib_around(memory.middle()) >= kTestedHugeKib;
   }
   return gathered;
 }
@@ -143,7 +143,7 @@ TEST_CASE("nothing is gathered after the system took too long for it") {
 TEST_CASE("what is gathered into huge pages keeps its content") {
   std::vector<std::uint32_t> values(6 * kMiB);
   std::iota(values.begin(), values.end(), 7u);
-  local::gather_into_huge_pages(std::as_bytes(std::span(values)));
+  native::gather_into_huge_pages(std::as_bytes(std::span(values)));
   bool kept = true;
   for (std::size_t i = 0; i < values.size(); ++i) kept = kept && values[i] == i + 7;
   CHECK(kept);

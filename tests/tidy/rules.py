@@ -178,7 +178,6 @@ CONFINED = [
             "bindings/generator/",
             "include/ringlet/checkpoint.hpp",
             "include/ringlet/elastic.hpp",
-            "transport/local/huge_pages_linux.cpp",
             "transport/uv/interface_traits_linux.cpp",
         ),
         "files are opened above the transport",

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <string>
 
-#include "transport/local/huge_pages.hpp"
+#include "native/huge_pages.hpp"
 
-namespace ringlet::local {
+namespace ringlet::native {
 
 namespace {
 
@@ -52,4 +52,4 @@ bool gather_into_huge_pages(ConstBytes memory) {
   return time_of(CLOCK_THREAD_CPUTIME_ID) - work < kLongWork && time_of(CLOCK_MONOTONIC) - wait < kLongWait;
 }
 
-}  // namespace ringlet::local
+}  // namespace ringlet::native
