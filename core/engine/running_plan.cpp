@@ -12,8 +12,6 @@ namespace {
 
 /// Combining waits until this many bytes, or all, have come, so that a kernel's call is worth its cost.
 constexpr std::size_t kCombineBytes = 32 << 10;
-/// What is reduced is finished while it is in the first cache.
-constexpr std::size_t kFinishedBytes = 8 << 10;
 
 }  // namespace
 
@@ -45,9 +43,9 @@ const std::byte* RunningPlan::readable(const Region& region) const {
 void RunningPlan::reduce_received(const Receive& receive, std::size_t offset, ConstBytes received) const {
   std::byte* const into = writable(receive.into) + offset;
   const std::byte* const operand = readable(receive.operand) + offset;
-  const std::size_t block = receive.finish ? kFinishedBytes / element_bytes() * element_bytes() : received.size();
-  for (std::size_t done = 0; done < received.size(); done += block) {
-    const std::size_t count = std::min(block, received.size() - done) / element_bytes();
+  const std::size_t step = receive.finish ? piece_bytes() : received.size();
+  for (std::size_t done = 0; done < received.size(); done += step) {
+    const std::size_t count = std::min(step, received.size() - done) / element_bytes();
     reduce_(into + done, received.data() + done, operand + done, count);
     if (receive.finish) finish_piece(into + done, count);
   }
@@ -65,9 +63,8 @@ bool RunningPlan::run_next_combine() {
   }
   ready -= ready % element_bytes();
   if (!all && ready - done.bytes < kCombineBytes) return false;
-  const std::size_t block = simd::kPieceElements / numbers_per_element() * element_bytes();
   while (done.bytes < ready) {
-    const std::size_t bytes = std::min(block, ready - done.bytes);
+    const std::size_t bytes = std::min(piece_bytes(), ready - done.bytes);
     combine_block(combine, done.bytes, bytes);
     done.bytes += bytes;
   }

@@ -50,6 +50,7 @@ class RunningPlan {
   std::byte* result_of(const Combine& combine, std::size_t offset) const;
   /// The numbers that an element holds: those of a block, else 1.
   std::size_t numbers_per_element() const { return call().blocks ? block_elements(*call().blocks) : 1; }
+  std::size_t piece_bytes() const { return simd::kPieceElements / numbers_per_element() * element_bytes(); }
   void widen(std::byte* out, const std::byte* in, std::size_t numbers) const;
   void narrow(std::byte* out, const std::byte* in, std::size_t numbers) const;
   void finish_piece(std::byte* data, std::size_t count) const;

@@ -300,8 +300,9 @@ std::span<const Bytes> Session::to_receive() {
     begin_ = 0;
   }
   Bytes space = Bytes(buffer_).subspan(end_);
-  const std::size_t wanted = (in_frame_ ? payload_left_ : 0) + kFrameHeaderBytes, known = end_ - begin_;
-  if (header_only_ && known < wanted) space = space.first(std::min(space.size(), wanted - known));
+  // Behind a long payload, too: that of the next frame may be long as well.
+  if (header_.payload_bytes >= kDirectBytes)
+    space = space.first(std::min(space.size(), (in_frame_ ? payload_left_ : 0) + kFrameHeaderBytes - (end_ - begin_)));
   receive_parts_[count++] = space;
   return {receive_parts_.data(), count};
 }
@@ -341,7 +342,6 @@ bool Session::parse_header() {
   }
   begin_ += kFrameHeaderBytes;
   payload_left_ = header_.payload_bytes;
-  header_only_ = payload_left_ >= kDirectBytes;
   if (header_.kind == FrameKind::goodbye) goodbye_received_ = true;
   sink_ = discarding_ || header_.kind == FrameKind::heartbeat ? &discard : owner_->on_frame(*this, header_);
   if (!link_) return false;

@@ -226,8 +226,7 @@ class Session final : private LinkUser {
   PayloadSink* sink_ = nullptr;
   std::size_t payload_left_ = 0;
   bool in_frame_ = false;
-  bool direct_ = false;       // the first receive part is the sink's memory
-  bool header_only_ = false;  // the payload is long, and that of the next frame may be, so only its header is read along
+  bool direct_ = false;  // the first receive part is the sink's memory
   bool discarding_ = false;
   bool goodbye_received_ = false;
   bool given_up_ = false;
