@@ -28,12 +28,12 @@ def seconds_of(call, count):
 
 
 for count, elements in ((200, 1), (200, 1024), (60, 1 << 16), (20, 1 << 18), (5, 4 << 20), (2, 16 << 20)):
-    values, others = torch.zeros(elements), torch.zeros(elements)
+    of_gloo, of_ringlet = torch.zeros(elements), torch.zeros(elements)
     ways = {
-        "gloo": lambda: dist.all_reduce(values),
-        "ringlet": lambda: dist.all_reduce(others, group=ringlet_group),
-        "gloo, future": lambda: dist.all_reduce(values, async_op=True).get_future().wait(),
-        "ringlet, future": lambda: dist.all_reduce(others, group=ringlet_group, async_op=True).get_future().wait(),
+        "gloo": lambda: dist.all_reduce(of_gloo),
+        "ringlet": lambda: dist.all_reduce(of_ringlet, group=ringlet_group),
+        "gloo, future": lambda: dist.all_reduce(of_gloo, async_op=True).get_future().wait(),
+        "ringlet, future": lambda: dist.all_reduce(of_ringlet, group=ringlet_group, async_op=True).get_future().wait(),
     }
     times = {name: [] for name in ways}
     for _ in range(ROUNDS):

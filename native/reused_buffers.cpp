@@ -14,7 +14,6 @@ constexpr std::size_t kMostBuffers = 1024;
 }  // namespace
 
 void ReusedBuffers::used(ConstBytes buffer) {
-  if (buffer.size() < kLongBytes) return;
   const ConstBytes step = next_step(buffer);
   if (step.empty() || gather_(step)) return;
   const std::lock_guard lock(mutex_);

@@ -15,8 +15,8 @@ namespace ringlet::native {
 /// the system looks up each of its pages. Any thread.
 class ReusedBuffers {
  public:
-  /// Of shorter ones too little is in whole huge pages.
-  static constexpr std::size_t kLongBytes = 4 << 20;
+  /// Of buffers that are not long too little is in whole huge pages.
+  static bool is_long(ConstBytes buffer) { return buffer.size() >= 4 << 20; }
   /// A call waits while one step is gathered. Steps end at multiples of this, so that no huge page is cut.
   static constexpr std::size_t kStepBytes = 16 << 20;
 
@@ -24,8 +24,8 @@ class ReusedBuffers {
   using Gather = std::function<bool(ConstBytes)>;
   explicit ReusedBuffers(Gather gather) : gather_(std::move(gather)) {}
 
-  /// A call has this buffer. From its fourth use on gathers a step of it at each use, and all again from each second power of two on: there
-  /// may be other memory at this address by now, and gathering what is gathered already costs next to nothing.
+  /// A call has this long buffer. From its fourth use on gathers a step of it at each use, and all again from each second power of two on:
+  /// there may be other memory at this address by now, and gathering what is gathered already costs next to nothing.
   void used(ConstBytes buffer);
 
  private:

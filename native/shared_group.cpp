@@ -96,13 +96,14 @@ SharedGroup::~SharedGroup() {
   }
 }
 
-void SharedGroup::use_buffers(const CollectiveTask& task) {
-  use_buffer(task.input);
-  if (task.output.data() != task.input.data()) use_buffer(task.output);
+void SharedGroup::count_use(const CollectiveTask& task) {
+  count_use(task.input);
+  if (task.output.data() != task.input.data()) count_use(task.output);
 }
 
-void SharedGroup::use_buffer(ConstBytes buffer) {
-  if (!may_be_read_ || buffer.size() < ReusedBuffers::kLongBytes) return;
+void SharedGroup::count_use(ConstBytes buffer) {
+  if (!may_be_read_ || !ReusedBuffers::is_long(buffer)) return;
+  // Before the lock, which another thread may have held when this process was forked.
   driver_.check();
   world_->reused_buffers().used(buffer);
 }
@@ -115,7 +116,7 @@ Work SharedGroup::start_task(const CallOptions& call, Result<Task> task, Packing
     driver().set(state->done);
     return {shared_from_this(), std::move(state)};
   }
-  use_buffers(task.value());
+  count_use(task.value());
   state->packing = std::move(packing);
   task.value().completion = [state, &driver = driver()](const Status& status) {
     driver.background_done();
@@ -130,7 +131,7 @@ template <class Task, class Give>
 void SharedGroup::run_task(const CallOptions& call, Result<Task> task, Give give) {
   throw_if_failed(apply(call, task));
   const TraceSpan span("wait", SpanKind::wait);
-  use_buffers(task.value());
+  count_use(task.value());
   WorkState state;
   task.value().completion = [&driver = driver(), &state](const Status& status) { finish(driver, state, status); };
   driver().run_until([&] { give(std::move(task).value()); }, state.done, interruption_);

@@ -169,9 +169,10 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   template <class Task, class Give>
   void run_task(const CallOptions& call, Result<Task> task, Give give);
 
-  void use_buffers(const CollectiveTask& task);
-  void use_buffers(const MessageTask& task) { use_buffer(task.source); }
-  void use_buffer(ConstBytes buffer);
+  /// For ReusedBuffers.
+  void count_use(const CollectiveTask& task);
+  void count_use(const MessageTask& task) { count_use(task.source); }
+  void count_use(ConstBytes buffer);
   int core_rank() const { return core_.options().rank; }
   void run_own(const CallOptions& call, Result<CollectiveTask> task);
   bool world_has_failed() { return !world_failure().ok(); }

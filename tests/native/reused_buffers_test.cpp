@@ -117,18 +117,22 @@ TEST_CASE("of many buffers in a circle each is gathered") {
   native::ReusedBuffers reused(gathered.gather());
   const std::vector<std::byte> memory(5 * kMiB);
   for (int round = 0; round < 4; ++round)
-    for (std::size_t i = 0; i < 1000; ++i) reused.used(ConstBytes(memory).subspan(i, native::ReusedBuffers::kLongBytes));
+    for (std::size_t i = 0; i < 1000; ++i) reused.used(ConstBytes(memory).subspan(i, 4 * kMiB));
   CHECK(gathered.buffers.size() == 1000);
 }
 
-TEST_CASE("short buffers are not gathered, nor those that never come again") {
+TEST_CASE("buffers that never come again are not gathered") {
   Gathered gathered;
   native::ReusedBuffers reused(gathered.gather());
   const std::vector<std::byte> memory(8 * kMiB);
-  const ConstBytes all = memory;
-  use(reused, all.first(native::ReusedBuffers::kLongBytes - 1), 100);
-  for (std::size_t i = 0; i < 5'000; ++i) reused.used(all.subspan(i, native::ReusedBuffers::kLongBytes));
+  for (std::size_t i = 0; i < 5'000; ++i) reused.used(ConstBytes(memory).subspan(i, 4 * kMiB));
   CHECK(gathered.buffers.empty());
+}
+
+TEST_CASE("a buffer is long from 4 MiB on") {
+  const std::vector<std::byte> memory(4 * kMiB);
+  CHECK(native::ReusedBuffers::is_long(memory));
+  CHECK_FALSE(native::ReusedBuffers::is_long(ConstBytes(memory).first(memory.size() - 1)));
 }
 
 TEST_CASE("nothing is gathered after the system took too long for it") {
