@@ -58,12 +58,11 @@ def test_a_killed_rank_is_named(tmp_path):
         tmp_path,
         NET,
         """
-step()
-if rank == 1:
-    os.kill(os.getpid(), signal.SIGKILL)
 try:
     while True:
         step()
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
 except RuntimeError as error:
     print("lost:", "PeerLost" in str(error) and "rank 1" in str(error), flush=True)
 try:
