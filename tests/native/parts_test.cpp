@@ -69,6 +69,7 @@ TEST_CASE("speeds go on with the ranks that are left, in all groups, and with a 
         const int origin = world.rank();
         Group reversed = world.split(0, 3 - origin).value();
         expect(says(world, "4 native ranks: large all-reduces by ring") && world.algorithm("all_reduce", 1 << 24) == "ring", "equal parts");
+        world.barrier();
         if (origin == 0) change_speeds(*owner.lock(), {1024, 1024, 205, 1024});
         await_placement(world, slow(2));
         await_placement(reversed, slow(1));

@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <latch>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -32,7 +33,9 @@ void run_ranks(int size, const std::function<void(Group&)>& body, const std::fun
 void run_worlds(int size, const std::function<void(const std::weak_ptr<native::NativeWorld>&, Group&)>& body,
                 const std::function<void(native::WorldConfig&)>& configure) {
   const LoopbackSocket coordinator = open_loopback_socket();
-  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
+  // The others fail because of the first one.
+  std::once_flag failed;
+  std::exception_ptr failure;
   std::latch all_have_met(size);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
@@ -56,14 +59,13 @@ void run_worlds(int size, const std::function<void(const std::weak_ptr<native::N
         all_have_met.arrive_and_wait();
         body(world, group);
       } catch (...) {
-        failures[static_cast<std::size_t>(rank)] = std::current_exception();
+        std::call_once(failed, [&] { failure = std::current_exception(); });
         if (!arrived) all_have_met.count_down();
       }
     });
   }
   for (auto& thread : threads) thread.join();
-  for (const auto& failure : failures)
-    if (failure) std::rethrow_exception(failure);
+  if (failure) std::rethrow_exception(failure);
 }
 
 void run_elastic(int size, const std::function<void(Group&)>& body, OnSplit on_split) {
