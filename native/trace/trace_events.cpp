@@ -1,5 +1,6 @@
 #include "native/trace/trace_events.hpp"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,14 +15,14 @@ namespace {
 
 std::string json_text(std::string_view text) {
   const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
-  if (is_plain) return fmt::format("\"{}\"", text);
+  if (is_plain) return fmt::format(FMT_COMPILE("\"{}\""), text);
   return nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string arguments_of(const TraceRecord& record) {
   std::string text;
   const auto add = [&](std::string_view name, const auto& value) {
-    fmt::format_to(std::back_inserter(text), "{}\"{}\":{}", text.empty() ? "" : ",", name, value);
+    fmt::format_to(std::back_inserter(text), FMT_COMPILE("{}\"{}\":{}"), text.empty() ? "" : ",", name, value);
   };
   if (record.peer >= 0) add("peer", record.peer);
   if (record.bytes > 0) add("bytes", record.bytes);
@@ -40,11 +41,11 @@ std::string name_event(std::string_view kind, int process, std::uint32_t track, 
 
 std::string microseconds(std::int64_t nanoseconds) {
   const std::uint64_t length = nanoseconds < 0 ? 0 - static_cast<std::uint64_t>(nanoseconds) : static_cast<std::uint64_t>(nanoseconds);
-  return fmt::format("{}{}.{:03}", nanoseconds < 0 ? "-" : "", length / 1000, length % 1000);
+  return fmt::format(FMT_COMPILE("{}{}.{:03}"), nanoseconds < 0 ? "-" : "", length / 1000, length % 1000);
 }
 
 std::string to_trace_event(const TraceRecord& record, int process) {
-  return fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{{}}}}})", json_text(record.name),
+  return fmt::format(FMT_COMPILE(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{{}}}}})"), json_text(record.name),
                      record.category, microseconds(record.begin.nanoseconds),
                      microseconds(std::max<std::int64_t>((record.end - record.begin).nanoseconds, 0)), process, record.track,
                      arguments_of(record));
@@ -53,7 +54,7 @@ std::string to_trace_event(const TraceRecord& record, int process) {
 std::string to_trace_events(const TraceRecord& record, int process, std::string_view track_name, std::uint64_t pair) {
   const std::string name = json_text(track_name), arguments = arguments_of(record);
   const auto half = [&](char phase, Instant at) {
-    return fmt::format(R"({{"name":{},"cat":"{}","ph":"{}","id2":{{"local":"{}"}},"ts":{},"pid":{},"tid":{},"args":{{{}}}}})", name,
+    return fmt::format(FMT_COMPILE(R"({{"name":{},"cat":"{}","ph":"{}","id2":{{"local":"{}"}},"ts":{},"pid":{},"tid":{},"args":{{{}}}}})"), name,
                        record.category, phase, pair, microseconds(at.nanoseconds), process, record.track, arguments);
   };
   return half('b', record.begin) + ",\n" + half('e', std::max(record.begin, record.end));
