@@ -45,8 +45,8 @@ std::string microseconds(std::int64_t nanoseconds) {
 }
 
 std::string to_trace_event(const TraceRecord& record, int process) {
-  return fmt::format(FMT_COMPILE(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{{}}}}})"), json_text(record.name),
-                     record.category, microseconds(record.begin.nanoseconds),
+  return fmt::format(FMT_COMPILE(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{{}}}}})"),
+                     json_text(record.name), record.category, microseconds(record.begin.nanoseconds),
                      microseconds(std::max<std::int64_t>((record.end - record.begin).nanoseconds, 0)), process, record.track,
                      arguments_of(record));
 }
@@ -54,8 +54,8 @@ std::string to_trace_event(const TraceRecord& record, int process) {
 std::string to_trace_events(const TraceRecord& record, int process, std::string_view track_name, std::uint64_t pair) {
   const std::string name = json_text(track_name), arguments = arguments_of(record);
   const auto half = [&](char phase, Instant at) {
-    return fmt::format(FMT_COMPILE(R"({{"name":{},"cat":"{}","ph":"{}","id2":{{"local":"{}"}},"ts":{},"pid":{},"tid":{},"args":{{{}}}}})"), name,
-                       record.category, phase, pair, microseconds(at.nanoseconds), process, record.track, arguments);
+    return fmt::format(FMT_COMPILE(R"({{"name":{},"cat":"{}","ph":"{}","id2":{{"local":"{}"}},"ts":{},"pid":{},"tid":{},"args":{{{}}}}})"),
+                       name, record.category, phase, pair, microseconds(at.nanoseconds), process, record.track, arguments);
   };
   return half('b', record.begin) + ",\n" + half('e', std::max(record.begin, record.end));
 }
