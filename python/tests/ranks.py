@@ -37,7 +37,7 @@ def run(module, *words, **options):
     return subprocess.run(
         [sys.executable, "-m", module, *map(str, words)],
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=options.pop("stderr", subprocess.STDOUT),
         text=True,
         timeout=LIMIT_S,
         env=settings(options.pop("environment", {})),
