@@ -33,9 +33,9 @@ void run_ranks(int size, const std::function<void(Group&)>& body, const std::fun
 void run_worlds(int size, const std::function<void(const std::weak_ptr<native::NativeWorld>&, Group&)>& body,
                 const std::function<void(native::WorldConfig&)>& configure) {
   const LoopbackSocket coordinator = open_loopback_socket();
-  // The others fail because of the first one.
   std::once_flag failed;
   std::exception_ptr failure;
+  const auto keep_first = [&] { std::call_once(failed, [&] { failure = std::current_exception(); }); };
   std::latch all_have_met(size);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
@@ -57,9 +57,14 @@ void run_worlds(int size, const std::function<void(const std::weak_ptr<native::N
         // Without this wait, a rank that has not yet been told to begin could meet the failure of one that has begun.
         arrived = true;
         all_have_met.arrive_and_wait();
-        body(world, group);
+        // Kept before this rank leaves the group, which makes the others fail.
+        try {
+          body(world, group);
+        } catch (...) {
+          keep_first();
+        }
       } catch (...) {
-        std::call_once(failed, [&] { failure = std::current_exception(); });
+        keep_first();
         if (!arrived) all_have_met.count_down();
       }
     });
