@@ -126,6 +126,14 @@ inline std::optional<Reformed> admit_now(Group group) {
   throw std::runtime_error("a growth has not ended in time");
 }
 
+/// Waits until this rank is in the next world, which has begun to form.
+inline void await_next(const Group& group) {
+  for (int round = 0; group.shared().growth() != GrowthState::ready; ++round) {
+    expect(round < kRounds, "the next world is ready");
+    pass(std::chrono::milliseconds(1));
+  }
+}
+
 /// Waits until so many knock at this rank's door.
 inline void await_knocks(const Group& group, int count) {
   for (int round = 0; round < kRounds && group.shared().waiting() < count; ++round) pass(std::chrono::milliseconds(1));

@@ -131,7 +131,7 @@ TEST_CASE("a member that is lost while the group grows is lost, and the process 
       world.barrier();
       auto& shared = world.shared();
       expect(shared.begin_growth({}), "somebody knocks");
-      for (int round = 0; next_is_ready && shared.growth() != GrowthState::ready && round < kRounds; ++round) pass(1ms);
+      if (next_is_ready) await_next(world);
       // A rank that goes earlier fails this call on those that lack something of it.
       all_have_begun.arrive_and_wait();
       if (world.rank() == leaver) return;
@@ -203,7 +203,7 @@ TEST_CASE("a process that goes between its meeting and the switch is lost like a
     world.barrier();
     auto& shared = world.shared();
     expect(shared.begin_growth({}), "somebody knocks");
-    for (int round = 0; shared.growth() != GrowthState::ready && round < kRounds; ++round) pass(1ms);
+    await_next(world);
     gone.wait();
     auto next = shared.finish_growth({});
     expect(next != nullptr, "nobody knows yet that the new rank has gone");
@@ -236,7 +236,7 @@ TEST_CASE("where a member is lost in the switch, the process that joins comes in
     world.barrier();
     auto& shared = world.shared();
     expect(shared.begin_growth({}), "somebody knocks");
-    for (int round = 0; shared.growth() != GrowthState::ready && round < kRounds; ++round) pass(1ms);
+    await_next(world);
     if (world.rank() == 1) {
       expect(shared.agree(true, {}), "this one is for it, too");
       return;
@@ -331,7 +331,7 @@ TEST_CASE("ranks that come and go leave no descriptor and no thread behind") {
   for (int first = 0; first < 2; ++first) round();
   const std::size_t descriptors = entries("/proc/self/fd"), threads = entries("/proc/self/task");
   for (int more = 0; more < 20; ++more) round();
-  // The last ones of a round may still be closing.
+  // Those of the last round may still be closing.
   const auto are_gone = [&] { return entries("/proc/self/fd") <= descriptors && entries("/proc/self/task") <= threads; };
   for (int wait = 0; wait < kRounds && !are_gone(); ++wait) pass(std::chrono::milliseconds(1));
   CHECK(are_gone());

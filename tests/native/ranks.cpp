@@ -7,6 +7,7 @@
 #include <exception>
 #include <latch>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -35,12 +36,12 @@ void run_worlds(int size, const std::function<void(const std::weak_ptr<native::N
   const LoopbackSocket coordinator = open_loopback_socket();
   std::once_flag failed;
   std::exception_ptr failure;
-  const auto keep_first = [&] { std::call_once(failed, [&] { failure = std::current_exception(); }); };
   std::latch all_have_met(size);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
-      bool arrived = false;
+      // It outlives the try block, since the others fail when a rank leaves, and the first failure is the one to tell.
+      std::optional<Group> group;
       try {
         native::WorldConfig config;
         config.options.rank = rank;
@@ -53,19 +54,13 @@ void run_worlds(int size, const std::function<void(const std::weak_ptr<native::N
         if (configure) configure(config);
         auto owner = std::make_shared<native::NativeWorld>(config);
         const std::weak_ptr<native::NativeWorld> world = owner;
-        Group group(std::make_shared<native::SharedGroup>(std::move(owner)));
+        group.emplace(std::make_shared<native::SharedGroup>(std::move(owner)));
         // Without this wait, a rank that has not yet been told to begin could meet the failure of one that has begun.
-        arrived = true;
         all_have_met.arrive_and_wait();
-        // Kept before this rank leaves the group, which makes the others fail.
-        try {
-          body(world, group);
-        } catch (...) {
-          keep_first();
-        }
+        body(world, *group);
       } catch (...) {
-        keep_first();
-        if (!arrived) all_have_met.count_down();
+        std::call_once(failed, [&] { failure = std::current_exception(); });
+        if (!group) all_have_met.count_down();
       }
     });
   }
