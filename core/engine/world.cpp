@@ -14,6 +14,8 @@ constexpr Duration kTick = Duration::milliseconds(50);
 constexpr std::size_t kMaxUnreadAnswers = 64;
 // How long a guest waits to be told why a relayed link broke, before it blames the other guest.
 constexpr Duration kWordOfRelay = Duration::milliseconds(500);
+// Within which this side's end of a link leaves, where the peer has ended its own.
+constexpr Duration kTimeToEnd = Duration::seconds(1);
 
 }  // namespace
 
@@ -65,6 +67,7 @@ std::unique_ptr<Session> World::replace(std::unique_ptr<Session> session, int ra
   session->set_peer(rank);
   session->set_early_limits(options_.early_limits);
   auto before = peers_.exchange_session(rank, std::move(session));
+  close_if_over(peers_.session(rank));
   if (failure_.ok()) return before;
   // The world has failed while this link was being dialled.
   if (!options_.elastic) peers_.session(rank).discard_received();
@@ -249,7 +252,15 @@ void World::on_relayed_link_lost(int peer, const Status& status) {
   });
 }
 
-void World::on_session_ended(Session&) { finish_closing_if_done(); }
+void World::on_session_ended(Session& session) {
+  close_if_over(session);
+  finish_closing_if_done();
+}
+
+void World::close_if_over(const Session& session) {
+  if (session.closed() || !session.goodbye_received() || !session.receive_has_ended()) return;
+  loop_.after(kTimeToEnd, guard_.wrap([this, peer = session.peer()] { session_with(peer).close(); }));
+}
 
 // --- the end ---
 

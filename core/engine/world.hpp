@@ -171,6 +171,8 @@ class World final : private SessionOwner, private GroupHost {
   void say_goodbye();
   void schedule_tick();
   void tick();
+  /// A peer that has said goodbye reads nothing more, so its link need not live as long as the world.
+  void close_if_over(const Session& session);
   void finish_closing_if_done();
   bool has_waited_enough(Instant now) const;
   void finish_closing();

@@ -228,6 +228,19 @@ TEST_CASE("a rank that leaves the world ends the groups that need it, and no oth
   CHECK_THAT(late.status.text(), Contains("rank 1 (rank 3 of the world) left the group"));
 }
 
+TEST_CASE("the link with a rank that has left closes soon, and not with the world") {
+  SimGroup sim(leave_setup(3));
+  sim.meet();
+  sim.close(2);
+  sim.sim().run_for(Duration::seconds(2));
+  for (const int rank : {0, 1}) {
+    CHECK(sim.world(rank).failure().ok());
+    CHECK(sim.world(rank).has_left_world(2));
+    CHECK_FALSE(sim.world(rank).reaches(2));
+    CHECK(sim.world(rank).reaches(1 - rank));
+  }
+}
+
 TEST_CASE("a group of one works without peers, also as a part, also in a world of one") {
   const int size = GENERATE(1, 3);
   SimGroup sim(leave_setup(size));
