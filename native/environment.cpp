@@ -159,7 +159,7 @@ CipherSet offered_ciphers(const Variables& variables) {
 PartsPolicy parts_policy(const InitOptions& options, const Variables& variables) {
   if (options.parts) return *options.parts;
   const auto setting = first_set(variables, {"RINGLET_PARTS"});
-  if (!setting) return PartsPolicy::even;
+  if (!setting) return PartsPolicy::passive;
   if (const auto policy = find_parts_policy(setting->value)) return *policy;
   refuse(fmt::format("RINGLET_PARTS is '{}'; it may be even, measured or passive", setting->value));
 }

@@ -146,11 +146,11 @@ Topology PartsWatch::topology() const {
   return topology;
 }
 
-/// A ring by unequal parts would add in another order.
+/// By unequal parts large sums would be added in another order than along a ring.
 std::string PartsWatch::exception() const {
   const Placement& placement = world_.options().placement;
   const bool keeps_rings = placement.parts == PartsPolicy::passive && placement.order == ReduceOrder::any;
-  return keeps_rings ? "; along a ring parts stay equal" : "";
+  return keeps_rings ? "; along a ring parts stay equal, unless all ranks have RINGLET_PARTS=measured" : "";
 }
 
 void PartsWatch::set_text(std::span<const SpeedChange> last) {

@@ -65,7 +65,7 @@ struct InitOptions {
   /// RINGLET_ORDER (any, rank; default: any): the order in which collectives add. In that of the ranks a sum has the same bits however
   /// gradients are divided into buckets or shards. The same on all ranks; a process that joins a running group gets the group's.
   std::optional<ReduceOrder> order{};
-  /// RINGLET_PARTS (even, passive, measured; default: even): whether the parts that ranks own in an all-reduce follow the speed of their
+  /// RINGLET_PARTS (even, passive, measured; default: passive): whether the parts that ranks own in an all-reduce follow the speed of their
   /// links. The same on all ranks; a process that joins a running group gets the group's.
   std::optional<PartsPolicy> parts{};
   /// RINGLET_ELASTIC (on, off; default: off): whether the group survives the loss of ranks (Group::reform()). The same on all ranks. Guests

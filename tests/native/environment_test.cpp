@@ -232,7 +232,7 @@ TEST_CASE("a pinned instruction set is taken") {
   CHECK(configure({}).options.placement.order == ReduceOrder::any);
   CHECK(configure({{"RINGLET_ORDER", "rank"}}).options.placement.order == ReduceOrder::rank);
   CHECK(configure({{"RINGLET_ORDER", "rank"}}, {.order = ReduceOrder::any}).options.placement.order == ReduceOrder::any);
-  CHECK(configure({}).options.placement.parts == PartsPolicy::even);
+  CHECK(configure({}).options.placement.parts == PartsPolicy::passive);
   CHECK(configure({{"RINGLET_PARTS", "even"}}).options.placement.parts == PartsPolicy::even);
   CHECK(configure({{"RINGLET_PARTS", "measured"}}).options.placement.parts == PartsPolicy::measured);
   CHECK(configure({{"RINGLET_PARTS", "passive"}}).options.placement.parts == PartsPolicy::passive);

@@ -26,7 +26,7 @@ constexpr char kStatusFooter[] = R"(Example:
   ringlet status --watch
 
 Shows what every rank of each group of yours does that has a rank on this machine: computing, or in which operation, for how long, and waiting for
-whom; of an elastic group also how often it has changed, and who left it last, and why; by RINGLET_PARTS measured or passive also which ranks own smaller parts
+whom; of an elastic group also how often it has changed, and who left it last, and why; and, unless RINGLET_PARTS is even, which ranks own smaller parts
 of an all-reduce, and what their links carry. One rank here is asked, and asks all others. Programs started
 with RINGLET_STATUS=off cannot be asked.
 Exit codes: 0 all is well; 3 nothing of yours runs here; 4 something is stalled: an operation takes longer than its warning limit (RINGLET_WARN_MS), a
