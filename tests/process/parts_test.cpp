@@ -87,7 +87,8 @@ void turn_slow(const Training& training, const std::string& order) {
   training.ranks[0]->wait_for_stderr(takes);
   const std::string by = order + "by hub; rank ";
   for (const auto& rank : training.ranks)
-    for (const char* group : {"world: ", "reversed: "}) rank->wait_for_stdout(group + std::string("3 native ranks: large all-reduces ") + by);
+    for (const char* group : {"world: ", "reversed: "})
+      rank->wait_for_stdout(group + std::string("3 native ranks: large all-reduces ") + by);
   for (const auto& rank : training.ranks) {
     CHECK_THAT(rank->out(), Contains(by + "2 has 0.") && Contains(by + "0 has 0."));
     CHECK(count_lines_with(rank->err(), takes) == (rank == training.ranks[0] ? 1 : 0));

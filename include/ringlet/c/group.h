@@ -62,7 +62,7 @@ typedef struct ringlet_init_options {
   void* interrupted_context; /**< given to it; valid as long as there are groups that come from this ringlet_init */
   int32_t order;             /**< RINGLET_ORDER_...; -1 is unset: RINGLET_ORDER (any, rank), else RINGLET_ORDER_ANY; alike on all */
   const char* trace; /**< NULL is unset: RINGLET_TRACE, the file of a trace of this rank, whose name gets the rank (docs/trace.md) */
-  int32_t parts;     /**< RINGLET_PARTS_...; -1 is unset: RINGLET_PARTS (even, passive, measured), else RINGLET_PARTS_PASSIVE; alike on all */
+  int32_t parts; /**< RINGLET_PARTS_...; -1 is unset: RINGLET_PARTS (even, passive, measured), else RINGLET_PARTS_PASSIVE; alike on all */
 } ringlet_init_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
 RINGLET_API int32_t ringlet_init_options_init(ringlet_init_options* options, size_t struct_size);
