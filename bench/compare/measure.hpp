@@ -52,6 +52,9 @@ inline float sum_of_contributions(int ranks, std::size_t index) {
   return static_cast<float>(ranks * (ranks + 1) / 2 * static_cast<int>(index % 5 + 1));
 }
 
+/// In the first calls with a buffer libraries register it, or gather it into huge pages.
+inline constexpr int kWarmUpCalls = 8;
+
 class Measurement {
  public:
   Measurement(const Library& library, const Request& request) : library_(library), request_(request) {
@@ -105,7 +108,7 @@ class Measurement {
 
   void measure(std::size_t bytes, bool right, const std::function<void()>& call) {
     const int probes = bytes <= 65'536 ? 20 : 2;
-    call();
+    for (int i = 0; i < kWarmUpCalls; ++i) call();
     library_.barrier();
     double begin = now();
     for (int i = 0; i < probes; ++i) call();

@@ -49,8 +49,13 @@ def run(library, request):
         measure(library, request, size, right, call)
 
 
+# In the first calls with a buffer libraries register it, or gather it into huge pages.
+WARM_UP_CALLS = 8
+
+
 def measure(library, request, bytes_, right, call):
-    call()
+    for _ in range(WARM_UP_CALLS):
+        call()
     library.barrier()
     probes = 20 if bytes_ <= 65536 else 2
     begin = time.perf_counter()
