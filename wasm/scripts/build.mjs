@@ -50,7 +50,43 @@ async function replace(folder, make) {
   renameSync(fresh, folder);
 }
 
-/** Writes the licences of the npm packages that these builds have put in, as theirs demand of copies. */
+/** The licences of the C and C++ libraries and of the loader that Emscripten puts into a module. */
+function emscriptenLicences() {
+  const folder = emscriptenFolder();
+  const version = readFileSync(join(folder, 'emscripten-version.txt'), 'utf8').replace(/["\s]/g, '');
+  // Debian has them all in one file, with those of much that is not put in.
+  const notice = '/usr/share/doc/emscripten/copyright';
+  const isOfDebian = folder === '/usr/share/emscripten' && existsSync(notice);
+  const texts = isOfDebian ? partsOfNotice(readFileSync(notice, 'utf8')) : textsOfLibraries(folder);
+  return `emscripten ${version}\n\n${texts.join('\n\n').trim()}\n`;
+}
+
+function emscriptenFolder() {
+  try {
+    return execFileSync('em-config', ['EMSCRIPTEN_ROOT'], { encoding: 'utf8' }).trim();
+  } catch (error) {
+    console.error(`build: em-config, which comes with Emscripten, does not say where its licences are: ${error.message}`);
+    process.exit(1);
+  }
+}
+
+/** See https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/ */
+function partsOfNotice(notice) {
+  const paragraphs = notice.split(/\n{2,}/);
+  const licenceOf = (paragraph) => /^License: *(.*)$/m.exec(paragraph)?.[1] ?? '';
+  const ofFiles = paragraphs.filter((paragraph) => /^Files:/.test(paragraph));
+  const used = ofFiles.filter((paragraph) => /^ (\*$|src\/|system\/lib\/)/m.test(paragraph));
+  const names = new Set(used.flatMap((paragraph) => licenceOf(paragraph).split(/ (?:and|or) /)));
+  const licences = paragraphs.filter((paragraph) => /^License:/.test(paragraph) && names.has(licenceOf(paragraph)));
+  return [...used, ...licences];
+}
+
+function textsOfLibraries(folder) {
+  const libraries = ['compiler-rt', 'libcxx', 'libcxxabi', 'libunwind'].map((name) => `system/lib/${name}/LICENSE.TXT`);
+  return ['LICENSE', 'system/lib/libc/musl/COPYRIGHT', ...libraries].map((file) => readFileSync(join(folder, file), 'utf8').trim());
+}
+
+/** Writes the licences of the npm packages that these builds have put in, and of what is in the modules, as theirs demand of copies. */
 function writeLicences(builds, file) {
   const inputs = builds.flatMap(({ metafile }) => Object.keys(metafile.inputs));
   // One package may lie in the folder of another.
@@ -61,7 +97,7 @@ function writeLicences(builds, file) {
     const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
     return `${name} ${version}\n\n${readFileSync(join(folder, licence), 'utf8').trim()}\n`;
   });
-  writeFileSync(file, texts.join('\n\n'));
+  writeFileSync(file, [...texts, emscriptenLicences()].join('\n\n'));
 }
 
 const shared = { bundle: true, format: 'esm', target: ['es2022'], logLevel: 'warning', legalComments: 'inline', metafile: true };

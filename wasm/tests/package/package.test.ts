@@ -91,10 +91,10 @@ test('it holds what users need, and nothing else', () => {
   }
 });
 
-test('it and the page have the licences of the packages that are bundled into them', () => {
+test('it and the page have the licences of the packages that are bundled into them, and of what Emscripten puts into modules', () => {
   for (const [file, names] of [
-    [join(project, 'node_modules/ringlet/dist/licences.txt'), ['@noble/ciphers', '@noble/curves', '@noble/hashes']],
-    [join(page, 'licences.txt'), ['@noble/ciphers', '@noble/curves', '@noble/hashes', 'uplot']],
+    [join(project, 'node_modules/ringlet/dist/licences.txt'), ['@noble/ciphers', '@noble/curves', '@noble/hashes', 'emscripten']],
+    [join(page, 'licences.txt'), ['@noble/ciphers', '@noble/curves', '@noble/hashes', 'uplot', 'emscripten']],
   ] as const) {
     const parts = readFileSync(file, 'utf8').split(/^(?=\S+ \d+\.\d+\.\d+$)/m);
     assert.deepEqual(
@@ -102,6 +102,7 @@ test('it and the page have the licences of the packages that are bundled into th
       names,
     );
     for (const part of parts) assert.match(part, /Permission is hereby granted/, file);
+    for (const holder of [/The Emscripten Authors/, /Rich Felker/, /LLVM/]) assert.match(parts.at(-1), holder, file);
   }
 });
 
