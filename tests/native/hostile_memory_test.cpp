@@ -56,6 +56,7 @@ struct Report {
   options.coordinator = to_string(coordinator.address);
   options.token = kToken;
   options.status = false;
+  options.parts = PartsPolicy::even;  // as the other one says that it is set
   try {
     Group group = init(options);
     report.before = most_memory();
