@@ -28,11 +28,11 @@ struct UserlessLink {
   std::unique_ptr<Mark> peer_mark = std::make_unique<Mark>();
   std::unique_ptr<Link> own;  // started by none
 
-  UserlessLink() {
+  explicit UserlessLink(std::size_t pull_bytes = 100) {
     nodes.connect();
     peer = {memory.own_process(), reinterpret_cast<std::uintptr_t>(peer_mark.get()), peer_mark->word};
     own = std::make_unique<PeerMemoryLink>(std::move(nodes.acceptor.link), memory, std::make_unique<Mark>(), peer,
-                                           PeerMemoryTuning{.pull_bytes = 100});
+                                           PeerMemoryTuning{.pull_bytes = pull_bytes});
   }
   void write(std::vector<std::byte> bytes) {
     nodes.dialler.outgoing.insert(nodes.dialler.outgoing.end(), bytes.begin(), bytes.end());
@@ -158,4 +158,23 @@ TEST_CASE("who asks for answers without reading them is dropped") {
   }
   attacked.write(flood);
   attacked.expect_break();
+}
+
+TEST_CASE("who reads the answers may ask for any number of them, also while this side always has something to send") {
+  UserlessLink raw(SIZE_MAX);
+  ByteUser user;
+  user.outgoing.resize(64 << 20);
+  user.use(std::move(raw.own));
+  user.link->wake();
+  std::vector<std::byte> memory(10, std::byte{5});
+  const auto pull = bytes_of({{RecordKind::last_pull, 10, reinterpret_cast<std::uintptr_t>(memory.data()), 1}});
+  for (std::size_t asked = 1; asked <= 100; ++asked) {
+    CAPTURE(asked);
+    raw.nodes.dialler.outgoing.insert(raw.nodes.dialler.outgoing.end(), pull.begin(), pull.end());
+    raw.nodes.dialler.link->wake();
+    const auto has_come = [&] { return user.incoming.size() == 10 * asked || user.failure; };
+    REQUIRE(raw.nodes.world.run_until(has_come, {.time = Duration::seconds(10)}) == RunEnd::done);
+    REQUIRE_FALSE(user.failure);
+  }
+  CHECK(user.sent_bytes < user.outgoing.size());
 }

@@ -27,6 +27,8 @@ class Outbox {
   /// The parts that the inner link is to take next. Valid until the next call that changes this object.
   std::span<const ConstBytes> unsent();
   std::size_t unsent_record_bytes() const { return bytes_.size() - begin_; }
+  /// How many bytes the inner link has yet to take until it has all that is in here now.
+  std::size_t unsent_bytes() const { return unsent_record_bytes() + passing_bytes_ + later_.size(); }
   /// Records that the inner link has taken `bytes` bytes. Returns how many of the user's bytes have left because of this: all bytes of a
   /// batch that lends none, else 0.
   std::size_t left(std::size_t bytes);
