@@ -10,7 +10,7 @@ namespace {
 /// The user is asked for more while at most this many bytes of records wait, so that an answer leaves together with the next batch.
 constexpr std::size_t kLeftOverBytes = 256;
 /// A peer that reads the answers sent to it has at most one answer under way; more than this many break the protocol.
-constexpr std::size_t kMaxUnsentAnswers = 16;
+constexpr int kMaxUnsentAnswers = 16;
 
 }  // namespace
 
@@ -109,7 +109,6 @@ void PeerMemoryLink::end_if_both_have() {
 void PeerMemoryLink::sent(std::size_t bytes) {
   const std::size_t left = outbox_.left(bytes);
   sent_bytes_ += bytes;
-  while (!answers_.empty() && answers_.front() <= sent_bytes_) answers_.pop_front();
   const AliveGuard::Watch watch = guard_.watch();
   if (left > 0) user_->sent(left);
 }
@@ -267,9 +266,10 @@ bool PeerMemoryLink::take_pulled() {
 }
 
 bool PeerMemoryLink::answer(RecordKind kind) {
-  if (answers_.size() == kMaxUnsentAnswers) return break_protocol("more than it takes answers to");
+  if (sent_bytes_ >= answered_at_) unsent_answers_ = 0;
+  if (++unsent_answers_ > kMaxUnsentAnswers) return break_protocol("more than it takes answers to");
   outbox_.put({.kind = kind, .first = position_});
-  answers_.push_back(sent_bytes_ + outbox_.unsent_bytes());
+  answered_at_ = sent_bytes_ + outbox_.unsent_bytes();
   inner_->wake();
   return true;
 }

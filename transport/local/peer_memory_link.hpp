@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -124,12 +123,13 @@ class PeerMemoryLink final : public Link, private LinkUser {
   // receiving
   Inbox inbox_;
   Incoming incoming_{};
-  std::uint64_t position_ = 0;         // of the peer's stream: the user has all bytes before it
-  std::uint64_t sent_bytes_ = 0;       // over the inner link
-  std::deque<std::uint64_t> answers_;  // that have not left: what sent_bytes_ is when they have
-  bool answered_ = false;              // the peer has answered since the user was last asked for more to send
-  bool stopped_ = false;               // receiving has stopped: the user had no room, or sending goes first
-  bool inner_stopped_ = false;         // the inner link was given no room because of that
+  std::uint64_t position_ = 0;     // of the peer's stream: the user has all bytes before it
+  std::uint64_t sent_bytes_ = 0;   // over the inner link
+  std::uint64_t answered_at_ = 0;  // sent_bytes_ when the last answer has left
+  int unsent_answers_ = 0;         // put since all before them had left
+  bool answered_ = false;          // the peer has answered since the user was last asked for more to send
+  bool stopped_ = false;           // receiving has stopped: the user had no room, or sending goes first
+  bool inner_stopped_ = false;     // the inner link was given no room because of that
   bool skipping_ = false;
   bool peer_ended_ = false;
   bool inner_ended_ = false;
