@@ -4,6 +4,7 @@
 #include "core/rendezvous/guest_entry.hpp"
 #include "core/rendezvous/knocking.hpp"
 #include "core/rendezvous/knocks.hpp"
+#include "core/rendezvous/retry_pause.hpp"
 #include "tests/core/phase_stage.hpp"
 
 using namespace ringlet;
@@ -239,6 +240,42 @@ TEST_CASE("at a door that is shut a guest is sent away without a word") {
   for (Talker* guest : {&waits, &comes}) {
     CHECK(guest->last<wire::Abort>() == nullptr);
     CHECK(guest->ended);
+  }
+}
+
+TEST_CASE("a guest asks again where a rank ends while it opens the connection, which looks like another token") {
+  Stage stage(world_options(0, 1));
+  Knocks knocks(stage.node.loop(), {}, {});
+  knocks.open();
+  stage.incoming.set_on_link([&](std::unique_ptr<Link> link) { knocks.receive(std::move(link)); });
+  std::vector<std::unique_ptr<AcceptHandshake>> handshakes;
+  int ends = 0;
+  const int times = GENERATE(1, 2, 100);
+  const auto accept = stage.incoming.acceptor();
+  stage.listener =
+      std::move(stage.node.network().listen({stage.node.host(), 5000}, [&](std::unique_ptr<Link> link) {
+        if (++ends > times) return accept(std::move(link));
+        auto& handshake = handshakes.emplace_back();
+        handshake = std::make_unique<AcceptHandshake>(
+            stage.node.loop(), std::move(link), ConstBytes{}, stage.authenticator,
+            [&, at = handshakes.size() - 1](const LinkRequest&) { stage.node.loop().defer([&, at] { handshakes[at].reset(); }); },
+            [](const Result<std::unique_ptr<Link>>&) {});
+      })).value();
+  Stage::Other& guest = stage.add_other();
+  std::vector<Status> outcomes;
+  GuestEntryOptions options;
+  options.coordinator = {stage.node.host(), 5000};
+  GuestEntry entry(guest.node->loop(), guest.node->network(), *guest.authenticator, options,
+                   [&](const Result<GuestEntry::Entry>& seated) { outcomes.push_back(seated.status()); });
+  stage.pass(Duration::seconds(3));
+  if (times < kMaxRefusals) {
+    CHECK(outcomes.empty());
+    CHECK(knocks.waiting() == 1);
+  } else {
+    REQUIRE(outcomes.size() == 1);
+    CHECK(outcomes.front().code() == Errc::mismatch);
+    CHECK_THAT(outcomes.front().text(), Contains("tokens differ"));
+    CHECK(ends == kMaxRefusals);
   }
 }
 
