@@ -1,5 +1,6 @@
 #include "native/door.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <ringlet/error.hpp>
@@ -60,23 +61,30 @@ void Door::serve_page() {
   if (page_port_ == 0) return;
   Status status;
   driver_.run([&] {
-    if (!page_socket_) return;
-    web_front_ = open_web_door(driver_.loop(), *incoming_, std::move(page_), web_);
-    auto listener = network_->adopt_listener(*page_socket_, incoming_->acceptor());
+    if (page_listener_) return;
+    if (!web_front_) web_front_ = open_web_door(driver_.loop(), *incoming_, std::move(page_), web_);
+    const int copy = ::fcntl(*page_socket_, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0)
+      return void(status = {Errc::io_error, "the page cannot be served: no descriptor is left; allow this process more (ulimit -n)"});
+    auto listener = network_->adopt_listener(copy, incoming_->acceptor());
     status = listener.status();
-    if (!listener.ok()) return;
-    page_socket_.reset();
-    listeners_->adopt(std::move(listener).value());
+    if (!listener.ok()) return void(::close(copy));
+    page_listener_ = std::move(listener).value();
   });
   throw_if_failed(status);
 }
 
 void Door::open() {
   driver_.run([&] { knocks_->open(); });
+  is_open_ = true;
 }
 
 void Door::shut() {
-  driver_.run([&] { knocks_->shut(); });
+  is_open_ = false;
+  driver_.run([&] {
+    knocks_->shut();
+    page_listener_.reset();
+  });
 }
 
 void Door::expect_guests(int count) {
@@ -105,6 +113,7 @@ void Door::close() noexcept {
   if (page_socket_) ::close(*page_socket_);
   try {
     driver_.run([this] {
+      page_listener_.reset();
       listeners_.reset();
       web_front_.reset();
       incoming_.reset();
@@ -114,8 +123,8 @@ void Door::close() noexcept {
   } catch (...) {
     driver_.give_up(std::current_exception());
     // After a failure in their midst they are in any state, so they are not destroyed.
-    (void)listeners_.release(), (void)web_front_.release(), (void)incoming_.release(), (void)knocks_.release(), (void)network_.release(),
-        (void)authenticator_.release();
+    (void)page_listener_.release(), (void)listeners_.release(), (void)web_front_.release(), (void)incoming_.release(),
+        (void)knocks_.release(), (void)network_.release(), (void)authenticator_.release();
   }
 }
 

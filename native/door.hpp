@@ -45,7 +45,7 @@ class Door {
   /// Where to knock.
   const Address& address() const { return address_; }
   /// Serves the page from now on, and lets guests knock there, where this process has inherited the socket for it. One rank of the group
-  /// does so, the lowest, so that a page's connections are all in one place. May be called again.
+  /// does so, the lowest, so that a page's connections are all in one place. May be called again. shut() ends it.
   void serve_page();
   /// The page's port; 0 where this process has none.
   std::uint16_t page_port() const { return page_port_; }
@@ -54,6 +54,7 @@ class Door {
   // returned.
   void open();
   void shut();
+  bool is_open() const { return is_open_; }
   /// Costs next to nothing: trainers ask at each step.
   int waiting() const { return waiting_; }
   void expect_guests(int count);
@@ -73,17 +74,18 @@ class Door {
   Address address_;
   std::uint16_t page_port_ = 0;
   std::atomic<int> waiting_{0}, guests_{0};
+  std::atomic<bool> is_open_{false};
   PresenceReport presence_;
   std::unique_ptr<UvNetwork> network_;
   std::unique_ptr<TokenAuthenticator> authenticator_;
   std::unique_ptr<IncomingLinks> incoming_;
   std::unique_ptr<Knocks> knocks_;
   std::unique_ptr<Listeners> listeners_;
-  // Of the page, until it is served.
   std::optional<int> page_socket_;
-  web::PageBundle page_;
+  web::PageBundle page_;  // until it is served first
   const WebConfig web_;
   std::unique_ptr<web::WebFront> web_front_;
+  std::unique_ptr<Listener> page_listener_;  // while it is served
 };
 
 }  // namespace ringlet::native

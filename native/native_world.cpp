@@ -74,7 +74,8 @@ NativeWorld::NativeWorld(const WorldConfig& config)
       driver_(config.options.size > 1),
       door_(config.door),
       membership_(config.membership),
-      first_epoch_(config.options.epoch) {
+      first_epoch_(config.options.epoch),
+      is_in_(!config.door || config.door->is_open()) {
   auto page = read_page(config.web);
   try {
     if (options_.elastic && !door_) door_ = std::make_shared<Door>(config.door_options, config.token, config.encrypts(), config.ciphers);
@@ -106,9 +107,13 @@ void NativeWorld::enter(const std::optional<GroupChange>& change) {
 }
 
 void NativeWorld::enter_by_joining(std::uint32_t epoch) {
-  first_epoch_ = epoch;
-  // Of a later one follow() has told.
-  if (epoch == options_.epoch) enter({});
+  driver_.run([&] {
+    first_epoch_ = epoch;
+    is_in_ = true;
+    if (epoch == options_.epoch) enter({});
+    for (GroupState& state : untold_) membership_->enter(std::move(state));
+    serve_guests(epochs_->world());
+  });
 }
 
 void NativeWorld::open(const WorldConfig& config, web::PageBundle page) {
@@ -131,9 +136,13 @@ void NativeWorld::open(const WorldConfig& config, web::PageBundle page) {
 }
 
 void NativeWorld::prepare(ringlet::World& world) {
-  if (door_ && world.options().rank == 0) door_->serve_page();
+  serve_guests(world);
   world.set_identity(this_process());
   world.set_delay_handler(config_.on_delay ? config_.on_delay : [](const Delay& delay) { tell(delay.rank, delay.text); });
+}
+
+void NativeWorld::serve_guests(const ringlet::World& world) {
+  if (door_ && is_in_ && world.options().rank == 0) door_->serve_page();
 }
 
 void NativeWorld::watch_parts(ringlet::World& world) {
@@ -241,7 +250,8 @@ void NativeWorld::follow(const ringlet::World& before, const Succession& success
   if (now.session.trace != nullptr) trace_world(now, succession.lineage, change.lost);
   change.cause = before.failure().text();
   change.pause = succession.took;
-  membership_->enter({now.epoch, succession.lineage, now.rank, now.size, to_string(door_->address()), std::move(change)});
+  GroupState state{now.epoch, succession.lineage, now.rank, now.size, to_string(door_->address()), std::move(change)};
+  is_in_ ? membership_->enter(std::move(state)) : untold_.push_back(std::move(state));
 }
 
 void NativeWorld::trace_world(const WorldOptions& now, std::uint64_t lineage, std::vector<int> lost) const {

@@ -107,8 +107,8 @@ class NativeWorld {
   const std::shared_ptr<MembershipLog>& membership() const { return membership_; }
   /// This rank is in the elastic world now.
   void enter(const std::optional<GroupChange>& change);
-  /// The same for a process that has joined. Where a rank was lost meanwhile, it is in a later epoch than that in which it has met the
-  /// members.
+  /// The members have taken this process in. Where a rank was lost meanwhile, its first epoch is a later one than that in which it has met
+  /// them. Until then nobody is told of its groups, and it takes no guests: without a member they are not the group.
   void enter_by_joining(std::uint32_t epoch);
   /// The first epoch that this rank was in.
   std::uint32_t first_epoch() const { return first_epoch_; }
@@ -139,6 +139,7 @@ class NativeWorld {
   void end_meeting(const Status& why, Instant since);
   void find_walled();
   void prepare(ringlet::World& world);
+  void serve_guests(const ringlet::World& world);
   void watch_parts(ringlet::World& world);
   void expect_guests_after(const ringlet::World& world);
   void open_status(ringlet::World& world);
@@ -172,6 +173,8 @@ class NativeWorld {
   std::uint64_t world_id_ = 0;
   std::atomic<bool> leaving_{false}, left_out_{false};
   std::atomic<std::uint32_t> first_epoch_;
+  bool is_in_;                      // not of a process that joins, until it is a member
+  std::vector<GroupState> untold_;  // of the groups before that
   DoneFlag left_;
   Votes votes_;
   ReusedBuffers reused_buffers_{gather_into_huge_pages};

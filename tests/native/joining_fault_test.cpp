@@ -1,15 +1,18 @@
 // Tests of what goes wrong while ranks join an elastic group.
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <latch>
 #include <memory>
 #include <ringlet/ringlet.hpp>
 
+#include "native/environment.hpp"
 #include "native/joining.hpp"
 #include "tests/native/joiners.hpp"
 
@@ -250,6 +253,43 @@ TEST_CASE("where a member is lost in the switch, the process that joins comes in
     group.barrier();
   });
   joiner.join();
+}
+
+TEST_CASE("a process that has met the members but is not one says nothing of a group, and takes no guests from those who are") {
+  std::array<int, 2> told{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, told.data()) == 0);
+  // Those who joined with this process would take them there, and one knocks already.
+  const LoopbackSocket page = open_loopback_socket();
+  const int mine = ::dup(page.descriptor);
+  const int guest = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(page.address.port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(::connect(guest, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  Doors doors(1);
+  Process joiner([&] {
+    auto options = joiner_options(doors.of(0));
+    options.connect_timeout = 3s;
+    native::WorldConfig config = native::make_world_config(options, [](std::string_view) { return std::nullopt; });
+    config.membership_descriptor = told[1];
+    config.door_options.page_socket = page.descriptor;
+    const std::string failure = failure_of<Timeout>([&] { (void)native::join_group(config); });
+    expect(failure.find("it was admitted before, and that failed") != std::string::npos, "nobody is left who has the group's state");
+  });
+  run_elastic(1, [&](Group& world) {
+    doors.open(world);
+    await_knocks(world, 1);
+    expect(world.shared().begin_growth({}), "somebody knocks");
+    await_next(world);
+  });
+  joiner.join();
+  std::array<char, 256> said{};
+  CHECK(::recv(told[0], said.data(), said.size(), MSG_DONTWAIT) == 0);
+  CHECK(std::string(said.data()).empty());
+  pollfd knocks{mine, POLLIN, 0};
+  CHECK(::poll(&knocks, 1, 0) == 1);
+  for (const int descriptor : {told[0], mine, guest}) ::close(descriptor);
 }
 
 TEST_CASE("a process with another token is refused at once") {

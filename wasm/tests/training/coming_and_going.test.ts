@@ -84,6 +84,8 @@ test('between few averages tabs are closed and others come, native ranks die and
   for (const rank of [1, 0]) {
     served.kill(rank);
     await served.says(new RegExp(`rank ${rank} [^\\n]* is started again`));
+    // All are one group again: where the last native rank is killed before that, they start anew.
+    await served.says(new RegExp(`(is started again[^]*epoch \\d+: 4 ranks, [^]*){${2 - rank}}`));
     for (const page of [stays, comes]) await trainsOn(page, 20);
   }
   await endsWell(served, [stays, comes]);
@@ -123,6 +125,13 @@ test('native ranks that are killed are started again, and the link stays', async
   const { page: comes } = await openTab(context, link);
   await trainsOn(comes, 3);
   await endsWell(served, [page, comes]);
+});
+
+test('where all native ranks are killed at once they start anew, and the tabs come in again', async (context) => {
+  const { served, tabs } = await begin(context, { ranks: 2, browsers: 2, steps: 80, bounds: '1:2' });
+  for (const rank of [1, 0]) served.kill(rank);
+  await served.says(/starting anew, as a group of 2 ranks/);
+  await endsWell(served, tabs);
 });
 
 test('a tab that stood still is left out, says so when it wakes, and comes back', async (context) => {
