@@ -32,7 +32,7 @@ async function begin(
   const link = await served.link();
   const tabs: Page[] = [];
   for (let tab = 0; tab < options.browsers; ++tab) tabs.push((await openTab(context, link, where)).page);
-  for (const page of tabs) await trainsOn(page, 1);
+  for (const page of tabs) await trainsOn(served, page, 1);
   return { served, link, tabs };
 }
 
@@ -41,7 +41,7 @@ const stepOf = async (page: Page): Promise<number> =>
   page.evaluate(() => Number.parseInt(document.getElementById('step')?.textContent ?? '', 10) || 0);
 
 /** Waits until the tab has taken part in so many steps more. */
-async function trainsOn(page: Page, steps: number): Promise<void> {
+async function trainsOn(served: Served, page: Page, steps: number): Promise<void> {
   const from = await stepOf(page);
   try {
     await page.waitForFunction(
@@ -50,7 +50,10 @@ async function trainsOn(page: Page, steps: number): Promise<void> {
       { timeout: 120_000 },
     );
   } catch (error) {
-    throw new Error(`a tab does not train on from step ${from}; it shows: ${await page.locator('body').innerText()}`, { cause: error });
+    const shown = await page.locator('body').innerText();
+    throw new Error(`a tab does not train on from step ${from}; it shows: ${shown}\nThe native ranks said: ${served.text}`, {
+      cause: error,
+    });
   }
 }
 
@@ -66,9 +69,9 @@ test('a tab that is closed is let go, another one comes, and all end with the sa
   const [stays, goes] = tabs as [Page, Page];
   await goes.context().close();
   await headline(stays, 'Rank');
-  await trainsOn(stays, 3);
+  await trainsOn(served, stays, 3);
   const { page: comes } = await openTab(context, link);
-  await trainsOn(comes, 3);
+  await trainsOn(served, comes, 3);
   await endsWell(served, [stays, comes]);
 });
 
@@ -76,17 +79,17 @@ test('between few averages tabs are closed and others come, native ranks die and
   const more = ['--inner-steps', '10', '--fragments', '2', '--overlap', '1'];
   const { served, link, tabs } = await begin(context, { ranks: 2, browsers: 2, steps: 1200, bounds: '1:2', more });
   const [stays, goes] = tabs as [Page, Page];
-  await trainsOn(goes, 10);
+  await trainsOn(served, goes, 10);
   await goes.context().close();
-  await trainsOn(stays, 10);
+  await trainsOn(served, stays, 10);
   const { page: comes } = await openTab(context, link);
-  for (const page of [stays, comes]) await trainsOn(page, 10);
+  for (const page of [stays, comes]) await trainsOn(served, page, 10);
   for (const rank of [1, 0]) {
     served.kill(rank);
     await served.says(new RegExp(`rank ${rank} [^\\n]* is started again`));
     // All are one group again: where the last native rank is killed before that, they start anew.
     await served.says(new RegExp(`(is started again[^]*epoch \\d+: 4 ranks, [^]*){${2 - rank}}`));
-    for (const page of [stays, comes]) await trainsOn(page, 20);
+    for (const page of [stays, comes]) await trainsOn(served, page, 20);
   }
   await endsWell(served, [stays, comes]);
   const report = await served.report();
@@ -98,7 +101,7 @@ test('a tab that is reloaded comes back by itself, and nobody is asked', async (
   const [page] = tabs as [Page];
   page.on('dialog', () => assert.fail('the page asked whether to leave it'));
   await page.reload();
-  await trainsOn(page, 3);
+  await trainsOn(served, page, 3);
   await endsWell(served, tabs);
 });
 
@@ -106,7 +109,7 @@ test('a native rank that is killed, rank 0 too, is let go, and the tabs go on', 
   const { served, tabs } = await begin(context, { ranks: 3, browsers: 2, steps: 150 });
   for (const rank of [2, 0]) {
     served.kill(rank);
-    for (const page of tabs) await trainsOn(page, 5);
+    for (const page of tabs) await trainsOn(served, page, 5);
   }
   for (const page of tabs) await headline(page, 'Finished');
   assert.equal(await served.exitCode, 0, served.text);
@@ -120,10 +123,10 @@ test('native ranks that are killed are started again, and the link stays', async
     await served.says(new RegExp(`rank ${rank} [^\\n]* is started again`));
     // Both native ranks and the tab are one group again.
     await served.says(new RegExp(`(epoch \\d+: 3 ranks, [^]*){${rank + 1}}`));
-    await trainsOn(page, 3);
+    await trainsOn(served, page, 3);
   }
   const { page: comes } = await openTab(context, link);
-  await trainsOn(comes, 3);
+  await trainsOn(served, comes, 3);
   await endsWell(served, [page, comes]);
 });
 
@@ -153,7 +156,7 @@ test('a tab that stood still is left out, says so when it wakes, and comes back'
   for (const id of renderers) process.kill(id, 'SIGSTOP');
   await new Promise((resolve) => setTimeout(resolve, 6500));
   for (const id of renderers) process.kill(id, 'SIGCONT');
-  await trainsOn(page, 3);
+  await trainsOn(served, page, 3);
   assert.ok(headlines.includes('This tab was left out while it was away'), headlines.join('; '));
   assert.match(served.text, /1 of 2 ranks go on/);
   assert.ok(served.runs);
@@ -199,7 +202,7 @@ test('tabs that come and go at random never end the training, nor do native rank
     await new Promise((resolve) => setTimeout(resolve, below(2000)));
   }
   // All that are left train together, with the same parameters: the ranks compare these every five steps, and end where they differ.
-  for (const page of tabs) await trainsOn(page, 12);
+  for (const page of tabs) await trainsOn(served, page, 12);
   for (const [at, page] of tabs.entries()) await screenshot(page, `coming-and-going-tab${at}`);
   assert.ok(served.runs, served.text);
   assert.ok(counts.killed === 2, 'two native ranks were killed');
