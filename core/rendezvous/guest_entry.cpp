@@ -77,12 +77,10 @@ void GuestEntry::on_dialled(Result<std::unique_ptr<Link>> link) {
   if (!on_seat_) return;
   if (!link.ok()) {
     const Status status = link.status();
-    refusals_ = status.code() == Errc::mismatch ? refusals_ + 1 : 0;
-    // Waiting changes neither a token nor a version.
-    if (refusals_ >= kMaxRefusals || status.code() == Errc::protocol_error) return finish(status);
+    if (refusals_.add(status)) return finish(status);
     return retry(status.text());
   }
-  refusals_ = 0;
+  refusals_.clear();
   session_ = std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), options_.session);
   sink_ = std::make_unique<Sink>(*this);
   send_control(*session_, wire::SeatRequest{options_.name});

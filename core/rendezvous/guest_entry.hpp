@@ -81,7 +81,7 @@ class GuestEntry final : private SessionOwner {
   std::unique_ptr<Session> door_;  // at which it has waited, and which has given it a ticket
   wire::Ticket ticket_;            // the last one
   std::string last_error_;
-  int refusals_ = 0;  // in a row
+  RefusalsInRow refusals_;
   RetryPause retry_pause_{Duration::milliseconds(50)};
   TimerId deadline_timer_ = 0;
   AliveGuard guard_;

@@ -56,19 +56,16 @@ void Knocking::on_dialled(Result<std::unique_ptr<Link>> link) {
   if (!on_answer_) return;
   if (!link.ok()) {
     const Status status = link.status();
-    refusals_ = status.code() == Errc::mismatch ? refusals_ + 1 : 0;
-    // Waiting changes neither a token nor a version.
-    if (refusals_ >= kMaxRefusals || status.code() == Errc::protocol_error)
-      return finish(Status(status.code(), "cannot join at the door " + to_string(door()) + ": " + status.text()));
+    if (refusals_.add(status)) return finish(Status(status.code(), "cannot join at the door " + to_string(door()) + ": " + status.text()));
     // A refusal may come from a rank that was just ending, so the same door is asked again.
-    if (refusals_ > 0) {
+    if (refusals_.any()) {
       last_reason_ = status.text();
       loop_.after(retry_pause_.next(), guard_.wrap([this] { dial(); }));
       return;
     }
     return try_next(status.text());
   }
-  refusals_ = 0;
+  refusals_.clear();
   session_ = std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), options_.session);
   sink_ = std::make_unique<Sink>(*this);
   last_reason_ = to_string(door()) + " answers, but the group has not admitted this process yet (Group::admit())";

@@ -55,7 +55,7 @@ class Knocking final : private SessionOwner {
   OnAnswer on_answer_;  // until it runs
   Dialler dialler_;
   std::size_t current_ = 0;  // the door
-  int refusals_ = 0;         // in a row
+  RefusalsInRow refusals_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<Sink> sink_;
   std::string last_reason_;

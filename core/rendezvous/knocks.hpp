@@ -36,6 +36,7 @@ class Knocks {
 
   /// From now on processes may wait here. Before, this process is not in a group itself, and sends them to the next door.
   void open() { open_ = true; }
+  bool is_open() const { return open_; }
   /// The process is not in the group any more: those that wait, and those that come, go to the next door.
   void shut();
   /// Takes over an authenticated link.

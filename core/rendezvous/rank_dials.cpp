@@ -89,10 +89,8 @@ void RankDials::on_dialled(int peer, Result<std::unique_ptr<Link>> link) {
 void RankDials::on_dial_failed(int peer, const Status& status) {
   Attempt& attempt = attempts_.at(peer);
   attempt.last_failure = status;
-  attempt.refusals = status.code() == Errc::mismatch ? attempt.refusals + 1 : 0;
-  // A program that does not speak Ringlet, or another version of it, will fail the same way when it is dialled again.
   const bool has_gone = peer == 0 && options_.coordinator_listens && status.code() == Errc::peer_lost;
-  if (attempt.refusals >= kMaxRefusals || status.code() == Errc::protocol_error || has_gone) return fail(peer, status);
+  if (attempt.refusals.add(status) || has_gone) return fail(peer, status);
   loop_.after(attempt.pause.next(), guard_.wrap([this, peer] { dial(peer); }));
 }
 

@@ -48,7 +48,7 @@ class RankDials {
     LinkRequest request{};
     wire::ControlMessage first_message{};
     RetryPause pause{};
-    int refusals = 0;  // in a row
+    RefusalsInRow refusals;
     Status last_failure{};
   };
 
