@@ -76,15 +76,19 @@ void Door::serve_page() {
 
 void Door::open() {
   driver_.run([&] { knocks_->open(); });
-  is_open_ = true;
 }
 
 void Door::shut() {
-  is_open_ = false;
   driver_.run([&] {
     knocks_->shut();
     page_listener_.reset();
   });
+}
+
+bool Door::is_open() {
+  bool open = false;
+  driver_.run([&] { open = knocks_->is_open(); });
+  return open;
 }
 
 void Door::expect_guests(int count) {

@@ -54,7 +54,7 @@ class Door {
   // returned.
   void open();
   void shut();
-  bool is_open() const { return is_open_; }
+  bool is_open();
   /// Costs next to nothing: trainers ask at each step.
   int waiting() const { return waiting_; }
   void expect_guests(int count);
@@ -74,7 +74,6 @@ class Door {
   Address address_;
   std::uint16_t page_port_ = 0;
   std::atomic<int> waiting_{0}, guests_{0};
-  std::atomic<bool> is_open_{false};
   PresenceReport presence_;
   std::unique_ptr<UvNetwork> network_;
   std::unique_ptr<TokenAuthenticator> authenticator_;

@@ -110,9 +110,10 @@ void NativeWorld::enter_by_joining(std::uint32_t epoch) {
   driver_.run([&] {
     first_epoch_ = epoch;
     is_in_ = true;
-    if (epoch == options_.epoch) enter({});
-    for (GroupState& state : untold_) membership_->enter(std::move(state));
-    serve_guests(epochs_->world());
+    const ringlet::World& world = epochs_->world();
+    const WorldOptions& now = world.options();
+    membership_->enter({now.epoch, lineage(), now.rank, now.size, to_string(door_->address())});
+    serve_guests(world);
   });
 }
 
@@ -250,8 +251,7 @@ void NativeWorld::follow(const ringlet::World& before, const Succession& success
   if (now.session.trace != nullptr) trace_world(now, succession.lineage, change.lost);
   change.cause = before.failure().text();
   change.pause = succession.took;
-  GroupState state{now.epoch, succession.lineage, now.rank, now.size, to_string(door_->address()), std::move(change)};
-  is_in_ ? membership_->enter(std::move(state)) : untold_.push_back(std::move(state));
+  if (is_in_) membership_->enter({now.epoch, succession.lineage, now.rank, now.size, to_string(door_->address()), std::move(change)});
 }
 
 void NativeWorld::trace_world(const WorldOptions& now, std::uint64_t lineage, std::vector<int> lost) const {

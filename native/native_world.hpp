@@ -173,8 +173,7 @@ class NativeWorld {
   std::uint64_t world_id_ = 0;
   std::atomic<bool> leaving_{false}, left_out_{false};
   std::atomic<std::uint32_t> first_epoch_;
-  bool is_in_;                      // not of a process that joins, until it is a member
-  std::vector<GroupState> untold_;  // of the groups before that
+  bool is_in_;  // false for a process that joins, until it is a member
   DoneFlag left_;
   Votes votes_;
   ReusedBuffers reused_buffers_{gather_into_huge_pages};
