@@ -47,14 +47,16 @@ Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, c
   return make_all_reduce(ReduceOp::sum, output, output, 1.0, options);
 }
 
-CollectiveTask make_all_reduce_blocks(BlockFormat format, Bytes blocks, const WorldOptions& options) {
+CollectiveTask make_all_reduce_blocks(BlockFormat format, Bytes blocks, const LeftByRounding* left, const WorldOptions& options) {
   Call call;
   call.kind = CollectiveKind::all_reduce;
   call.dtype = DType::f32;
   call.blocks = format;
   call.rows = blocks.size() / block_bytes(format);
   const TensorView bytes(blocks.data(), DType::u8, blocks.size());
-  return make_task(std::move(call), bytes, bytes, options);
+  CollectiveTask task = make_task(std::move(call), bytes, bytes, options);
+  task.left = left;
+  return task;
 }
 
 Result<CollectiveTask> make_broadcast(TensorView values, int root, const WorldOptions& options) {

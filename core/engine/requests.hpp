@@ -20,8 +20,9 @@ Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, Tenso
 /// The mean over the group. Where a ring would round sums of f16 at each hop and might overflow, the elements are divided first, and this
 /// function already writes to `output`.
 Result<CollectiveTask> make_all_mean(ConstTensorView input, TensorView output, const WorldOptions& options);
-/// The sum over the group of f32 that are encoded in blocks, in place.
-CollectiveTask make_all_reduce_blocks(BlockFormat format, Bytes blocks, const WorldOptions& options);
+/// The sum over the group of f32 that are encoded in blocks, in place. `left` is borrowed while it runs; its places are written where this
+/// rank owns the part.
+CollectiveTask make_all_reduce_blocks(BlockFormat format, Bytes blocks, const LeftByRounding* left, const WorldOptions& options);
 Result<CollectiveTask> make_broadcast(TensorView values, int root, const WorldOptions& options);
 /// `output` is used on the root alone and ignored elsewhere.
 Result<CollectiveTask> make_reduce(ReduceOp op, ConstTensorView input, TensorView output, int root, const WorldOptions& options);

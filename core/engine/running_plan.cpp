@@ -97,14 +97,24 @@ void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std:
     reduce_f32(sum, sum, wide.data(), numbers);
   }
   if (combine.finish && divide_ != nullptr) kernels_->divide(DType::f32)(sum, numbers, call().divisor);
-  if (!call().keeps_decoded()) return narrow(into, sum, numbers);
-  canonical_nan_(into, numbers);
+  if (call().keeps_decoded()) return canonical_nan_(into, numbers);
+  narrow(into, sum, numbers);
+  if (task_->left != nullptr) keep_left(first_number(combine, offset), sum, into, numbers);
+}
+
+/// `sum` has been rounded to `blocks`.
+void RunningPlan::keep_left(std::size_t first, std::byte* sum, const std::byte* blocks, std::size_t numbers) const {
+  kernels_->left_by (*call().blocks)(sum, sum, blocks, numbers);
+  task_->left->add(first, numbers, reinterpret_cast<const float*>(sum), *kernels_);
+}
+
+std::size_t RunningPlan::first_number(const Combine& combine, std::size_t offset) const {
+  return (combine.into.offset_bytes + offset) / element_bytes() * numbers_per_element();
 }
 
 std::byte* RunningPlan::result_of(const Combine& combine, std::size_t offset) const {
   if (!call().keeps_decoded()) return writable(combine.into) + offset;
-  const std::size_t before = (combine.into.offset_bytes + offset) / element_bytes() * numbers_per_element();
-  return task_->output.data() + before * sizeof(float);
+  return task_->output.data() + first_number(combine, offset) * sizeof(float);
 }
 
 void RunningPlan::widen(std::byte* out, const std::byte* in, std::size_t numbers) const {

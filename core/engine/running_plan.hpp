@@ -48,6 +48,9 @@ class RunningPlan {
   void combine_block(const Combine& combine, std::size_t offset, std::size_t bytes);
   /// Where the result of the bytes from `offset` on stands. Regions are counted in the bytes of blocks, also where the result is decoded.
   std::byte* result_of(const Combine& combine, std::size_t offset) const;
+  /// The place in the whole buffer, in numbers, of the result of the bytes from `offset` on.
+  std::size_t first_number(const Combine& combine, std::size_t offset) const;
+  void keep_left(std::size_t first, std::byte* sum, const std::byte* blocks, std::size_t numbers) const;
   /// The numbers that an element holds: those of a block, else 1.
   std::size_t numbers_per_element() const { return call().blocks ? block_elements(*call().blocks) : 1; }
   std::size_t piece_bytes() const { return simd::kPieceElements / numbers_per_element() * element_bytes(); }

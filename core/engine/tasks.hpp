@@ -5,6 +5,7 @@
 
 #include "core/base/bytes.hpp"
 #include "core/base/time.hpp"
+#include "core/engine/left_by_rounding.hpp"
 #include "core/plan/call.hpp"
 #include "core/wire/call_record.hpp"
 
@@ -20,7 +21,8 @@ struct CollectiveTask {
   Bytes output;
   Duration timeout;
   Completion completion;
-  bool of_gradients = false;  // a trace tells these apart
+  bool of_gradients = false;             // a trace tells these apart
+  const LeftByRounding* left = nullptr;  // of an all-reduce of blocks; null: what rounding their sum leaves is dropped
 };
 
 /// In place of a peer: a receive takes the next message of whichever rank has sent one.

@@ -258,7 +258,10 @@ Procedure::Action Averager::start_move(Move move) {
 }
 
 Result<CollectiveTask> Averager::make_task(const WireFormat& wire_format, const TensorView& values) const {
-  if (wire_format.blocks) return make_all_reduce_blocks(*wire_format.blocks, under_way_.back().bucket->packed(), group_);
+  if (wire_format.blocks) {
+    Bucket& bucket = *under_way_.back().bucket;
+    return make_all_reduce_blocks(*wire_format.blocks, bucket.packed(), bucket.left(), group_);
+  }
   return options_.weight ? make_all_reduce(ReduceOp::sum, values, values, 1.0, group_) : make_all_mean(values, values, group_);
 }
 

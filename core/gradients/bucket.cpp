@@ -14,6 +14,7 @@ void Bucket::open(DType dtype, const WireFormat& wire_format) {
   dtype_ = dtype;
   wire_format_ = wire_format;
   entries_.clear();
+  left_.clear();
   size_ = 0;
 }
 
@@ -23,7 +24,11 @@ void Bucket::pack(TensorView values, double factor, const simd::Kernels& kernels
   size_ += wire_format_.bytes(values.count());
   if (buffer_.size() < size_) buffer_.resize(size_);
   std::byte* out = buffer_.data() + entries_.back().offset;
-  if (wire_format_.blocks) return write_blocks(*wire_format_.blocks, values, out, factor, kernels, feedback);
+  if (wire_format_.blocks) {
+    const std::size_t first = entries_.back().offset / wire_format_.unit_bytes() * wire_format_.granule();
+    if (feedback.left != nullptr) left_.add_place(first, values.count(), feedback.left);
+    return write_blocks(*wire_format_.blocks, values, out, factor, kernels, feedback);
+  }
   Tensor without_gaps;
   ConstTensorView packed = values;
   if (!values.contiguous()) packed = without_gaps = Tensor::copy_of(values);

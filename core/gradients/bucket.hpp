@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/bytes.hpp"
+#include "core/engine/left_by_rounding.hpp"
 #include "core/gradients/wire_format.hpp"
 #include "simd/kernels.hpp"
 
@@ -20,6 +21,8 @@ class Bucket {
   void pack(TensorView values, double factor, const simd::Kernels& kernels, const Feedback& feedback = {});
   /// The packed values; the collective changes them in place.
   Bytes packed() { return {buffer_.data(), size_}; }
+  /// Where what rounding their sum leaves is added to that of packing; null without feedback.
+  const LeftByRounding* left() const { return left_.empty() ? nullptr : &left_; }
   /// Writes the moved values back to the tensors that they came from.
   void unpack(const simd::Kernels& kernels) const;
 
@@ -38,6 +41,7 @@ class Bucket {
   DType dtype_ = DType::f32;
   WireFormat wire_format_;
   std::vector<Entry> entries_;
+  LeftByRounding left_;
   std::vector<std::byte> buffer_;
   std::size_t size_ = 0;
 };

@@ -7,8 +7,9 @@
 
 namespace ringlet {
 
-/// What rounding to blocks has left out of a rank's gradients, which it adds to those of the next step (error feedback). A step's residuals
-/// count once it is committed; until then those of the last committed step stay.
+/// What a rank's rounding to blocks has left out, of its gradients and of the means whose parts it owned, which it adds to its gradients of
+/// the next step (error feedback). So the sum over the ranks is all that the means have not had yet. A step's residuals count once it is
+/// committed; until then those of the last committed step stay.
 class Residuals {
  public:
   /// One gradient's, an f32 per element.

@@ -120,4 +120,19 @@ void ShardBucket::unpack_reduced(const Tree& shards, const simd::Kernels& kernel
   }
 }
 
+Bytes ShardBucket::pack_reduced_in_blocks(int rank, std::size_t number, Residuals* residuals, const simd::Kernels& kernels) {
+  const TensorView values = reduced(rank);
+  Feedback feedback;
+  left_.clear();
+  if (residuals != nullptr) {
+    Residuals::Pair& pair = residuals->at(number, values.count());
+    feedback = {pair.committed.data(), pair.next.data()};
+    left_.add_place(0, values.count(), feedback.left);
+  }
+  // What was packed has been reduced, so that its memory is free; it has room for this rank's part.
+  const Bytes blocks = packed_bytes().first(wire_format_.bytes(values.count()));
+  write_blocks(*wire_format_.blocks, values, blocks.data(), 1, kernels, feedback);
+  return blocks;
+}
+
 }  // namespace ringlet

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/bytes.hpp"
+#include "core/engine/left_by_rounding.hpp"
 #include "core/gradients/residuals.hpp"
 #include "core/gradients/wire_format.hpp"
 #include "simd/kernels.hpp"
@@ -56,6 +57,12 @@ class ShardBucket {
   /// `unpack_reduced` writes it to the shards' tensors, cast to their dtypes.
   TensorView reduced(int rank);
   void unpack_reduced(const Tree& shards, const simd::Kernels& kernels);
+  /// Packs `reduced` in blocks for a sum over replicas, and returns them; they take the place of what was packed before. `residuals`, where
+  /// `number` is the bucket's, are null without error feedback; left() is where what rounding that sum leaves is added to them, else null.
+  ///@{
+  Bytes pack_reduced_in_blocks(int rank, std::size_t number, Residuals* residuals, const simd::Kernels& kernels);
+  const LeftByRounding* left() const { return left_.empty() ? nullptr : &left_; }
+  ///@}
 
  private:
   struct Piece {
@@ -70,6 +77,7 @@ class ShardBucket {
   std::vector<std::int64_t> firsts_;  // element, or block, at which each rank's part begins
   std::vector<Piece> pieces_;         // by rank, then tensor
   BucketMemory memory_;
+  LeftByRounding left_;
 };
 
 }  // namespace ringlet

@@ -72,15 +72,9 @@ Result<CollectiveTask> ShardMover::start_sum_of_replicas(ShardBucket& bucket, st
   const simd::FloatEnvironment environment;
   const TensorView reduced = bucket.reduced(group_.rank);
   if (const auto& blocks = bucket.wire_format().blocks) {
-    // What was packed has been reduced, so that its memory is free; it has room for this rank's part.
-    Feedback feedback;
-    if (residuals != nullptr) {
-      Residuals::Pair& pair = residuals->sums.at(number, reduced.count());
-      feedback = {pair.committed.data(), pair.next.data()};
-    }
-    const Bytes sums = bucket.packed_bytes().first(bucket.wire_format().bytes(reduced.count()));
-    write_blocks(*blocks, reduced, sums.data(), 1, *group_.kernels, feedback);
-    return make_all_reduce_blocks(*blocks, sums, replicas);
+    const Bytes packed =
+        bucket.pack_reduced_in_blocks(group_.rank, number, residuals == nullptr ? nullptr : &residuals->sums, *group_.kernels);
+    return make_all_reduce_blocks(*blocks, packed, bucket.left(), replicas);
   }
   // As in MLX, the division is between the sums over both groups; for f16, whose sums could overflow, it is before both.
   if (!is_divided_first(bucket.wire_format().dtype)) divide(reduced);

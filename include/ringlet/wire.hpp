@@ -51,8 +51,9 @@ constexpr std::size_t block_bytes(BlockFormat format) noexcept {
 
 /// Options of Wire::int8 and Wire::int4, the same on all ranks.
 struct BlockOptions {
-  /// Whether each rank keeps what rounding its gradients has left out (f32, twice per element of the full tensors), and adds it to those of
-  /// the next step. Then no part of a gradient is lost for good, however small it is beside others of its block.
+  /// Whether each rank keeps what its rounding has left out (f32, twice per element of the full tensors), of its gradients and of the means
+  /// whose parts it owned, and adds it to its gradients of the next step. Then no part of a gradient is lost for good, however small it is
+  /// beside others of its block. The bits of a step then depend on who owned which part in those before; they are the same on all ranks.
   bool feedback = false;
   /// Tensors with fewer elements, such as norms and biases, are sent as bf16; 0: all are sent in blocks.
   std::size_t least_elements = 16 << 10;

@@ -16,8 +16,8 @@ class Wire:
     """How real arrays cross the network when they are averaged, the same on all ranks: "f16", "bf16", or in blocks with one scale, "int8" (1.02
     bytes per element) or "int4" (0.53). NaNs and infinities are kept, and all ranks end with the same bits. FSDP takes it as `reduce_dtype`.
 
-    Of blocks: with `feedback` each rank keeps what rounding leaves out of its gradients, and adds it to those of its next step; arrays with
-    fewer than `least_elements` elements are sent as bf16.
+    Of blocks: with `feedback` each rank keeps what its rounding leaves out, of its gradients and of means whose parts it owns, and adds it
+    to those of its next step; arrays with fewer than `least_elements` elements are sent as bf16.
     """
 
     name: str

@@ -76,7 +76,7 @@ std::vector<Disagreement> disagreements() {
   };
   const auto in_blocks = [](BlockFormat format, std::size_t count) {
     return [format, count](Buffers& b, const WorldOptions& o) {
-      return make_all_reduce_blocks(format, Bytes(b.blocks).first(count * block_bytes(format)), o);
+      return make_all_reduce_blocks(format, Bytes(b.blocks).first(count * block_bytes(format)), nullptr, o);
     };
   };
   const MakeTask barrier = [](Buffers&, const WorldOptions& o) { return make_barrier(o); };

@@ -99,11 +99,12 @@ TEST_CASE("with feedback the averages of many steps add up to the gradients; wit
     world.group().close_cleanly();
     return sum;
   };
-  // What an owner rounds the means by is not kept, since owners change with the membership: the sum is near 8, not 8.
   const std::vector<double> with = summed(true), without = summed(false);
   CHECK(without[5] == 0);
-  CHECK((with[5] > 4 && with[5] < 12));
-  CHECK(with[0] == Approx(10 * kSteps).epsilon(0.1));
+  // What is missing are the residuals: half a step of the blocks of each rank's third, and half a step of those of the mean.
+  const double left = format == BlockFormat::int8 ? 3 * 0.02 + 0.0625 : 3 * 0.25 + 1;
+  CHECK(with[5] == Approx(0.04 * kSteps).margin(left));
+  CHECK(with[0] == Approx(10 * kSteps).margin(left));
 }
 
 TEST_CASE("residuals count once their step is committed") {

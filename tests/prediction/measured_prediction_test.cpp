@@ -138,7 +138,7 @@ class TestRanks {
     if (blocks) {
       const Bytes packed(input.data(), format.bytes(elements));
       return prediction.sharded ? make_reduce_scatter_blocks(*blocks, packed, part, counts, options)
-                                : make_all_reduce_blocks(*blocks, packed, options);
+                                : make_all_reduce_blocks(*blocks, packed, nullptr, options);
     }
     return prediction.sharded ? make_mean_scatter_v(values, part, counts, options).value() : make_all_mean(values, values, options).value();
   }

@@ -13,7 +13,7 @@ export type BlockFormat = (typeof blockFormats)[number];
  */
 export interface BlockWire {
   readonly blocks: BlockFormat;
-  /** Whether this side keeps what rounding leaves out of its gradients, and adds it to those of its next step. */
+  /** Whether each rank keeps what its rounding leaves out, of its gradients and of means, and adds it to those of its next step. */
   readonly feedback?: boolean | undefined;
   /** Tensors with fewer elements are sent as bf16; 16384 unless given. */
   readonly leastElements?: number | undefined;

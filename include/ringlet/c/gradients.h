@@ -23,7 +23,7 @@ typedef struct ringlet_average_options {
   int32_t stream;             /**< the stream of all collectives */
   const double* weight;       /**< this rank's share, such as its number of samples: the average is sum(weight * gradient) / sum(weight).
                                    NULL on all ranks or on none; finite, not negative, positive on at least one. NULL: the plain mean. */
-  int32_t feedback;           /**< not 0: what rounding to blocks leaves out of a rank's gradients is added to those of its next step */
+  int32_t feedback;           /**< not 0: what this rank's rounding to blocks leaves out is added to its gradients of the next step */
   int64_t least_elements;     /**< gradients with fewer elements are sent as bf16 instead of blocks, 16384 by default; 0: none */
 } ringlet_average_options;
 /** Fills in the defaults; struct_size must be `sizeof *options`. */
