@@ -49,17 +49,28 @@ TEST_CASE("averages of 100 million parameters at 1 Gbit/s take what their bytes 
 
 TEST_CASE("each setting leads to another algorithm") {
   const std::vector<Prediction> all = predict(kModel, {std::nullopt}, network("3x1gbit,1x250mbit"));
-  REQUIRE(all.size() == 4);
+  REQUIRE(all.size() == 3);
   CHECK(all[0].setting == AlgorithmSetting::none);
   CHECK(all[0].algorithm == Algorithm::ring);
   CHECK(all[1].setting == AlgorithmSetting::measured_parts);
   CHECK(all[1].algorithm == Algorithm::hub);
-  CHECK(all[2].setting == AlgorithmSetting::rank_order);
-  CHECK(all[2].algorithm == Algorithm::direct);
-  CHECK(all[3].sharded);
+  CHECK(all[2].sharded);
   // The slow rank sends each byte once instead of one and a half times.
   CHECK(all[0].nanoseconds / all[1].nanoseconds == Approx(1.5).epsilon(0.05));
   CHECK(&best_average(all, std::nullopt) == &all[1]);
+  const std::vector<Prediction> equal = predict(kModel, {std::nullopt}, network("4x1gbit"));
+  REQUIRE(equal.size() == 3);
+  CHECK(equal[1].setting == AlgorithmSetting::rank_order);
+  CHECK(equal[1].algorithm == Algorithm::direct);
+}
+
+TEST_CASE("averages in blocks need no setting to follow slow links") {
+  const std::vector<Prediction> all = predict_averages(kModel, {Wire::int8()}, network("3x1gbit,1x250mbit"));
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].setting == AlgorithmSetting::none);
+  CHECK(all[0].algorithm == Algorithm::hub);
+  CHECK(all[0].nanoseconds / predict_averages(kModel, {Wire::int8()}, network("4x250mbit"))[0].nanoseconds ==
+        Approx(1 / 1.5).epsilon(0.05));
 }
 
 TEST_CASE("the wire is the first with which communication takes a quarter of a step") {

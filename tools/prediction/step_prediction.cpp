@@ -27,9 +27,11 @@ Conditions conditions_of(AlgorithmSetting setting, const RankNetwork& network) {
   conditions.topology.set_machines(network.machines, MachineLimits{});
   if (setting == AlgorithmSetting::rank_order) conditions.placement.order = ReduceOrder::rank;
   if (setting == AlgorithmSetting::own_machines) conditions.placement.policy = PlacementPolicy::ring;
+  // Without a setting, too, parts follow the links once the ranks train.
+  conditions.placement.parts = PartsPolicy::passive;
+  conditions.topology.set_speeds(speeds_of(network));
   if (setting != AlgorithmSetting::measured_parts) return conditions;
   conditions.placement.parts = PartsPolicy::measured;
-  conditions.topology.set_speeds(speeds_of(network));
   // As the ranks do: the cost of the fastest links, of which slower ones take a multiple.
   const auto slower_way = [](const PortCost& port) { return std::max(port.per_byte_out, port.per_byte_in); };
   const auto fastest = std::min_element(network.ports.begin(), network.ports.end(),
@@ -84,7 +86,8 @@ Prediction predict_average(const StepModel& model, const WireChoice& wire, const
 
 Prediction predict_sharded(const StepModel& model, const WireChoice& wire, const RankNetwork& network) {
   Prediction prediction{wire, true};
-  const Conditions conditions = conditions_of(AlgorithmSetting::none, network);
+  Conditions conditions = conditions_of(AlgorithmSetting::none, network);
+  conditions.topology.set_speeds({});  // shards stay where they are
   const std::int64_t most_bytes = FsdpOptions{}.communication_size;
   // The last one's algorithm is told.
   add_buckets(prediction, CollectiveKind::all_gather, WireFormat{model.dtype}, model, most_bytes, network, conditions);
@@ -119,6 +122,7 @@ std::vector<Prediction> predict_averages(const StepModel& model, const std::vect
     std::vector<Algorithm> seen;
     for (const AlgorithmSetting setting :
          {AlgorithmSetting::none, AlgorithmSetting::own_machines, AlgorithmSetting::measured_parts, AlgorithmSetting::rank_order}) {
+      if (setting == AlgorithmSetting::own_machines && network.machines.empty()) continue;
       Prediction prediction = predict_average(model, wire, network, conditions_of(setting, network));
       if (std::find(seen.begin(), seen.end(), prediction.algorithm) != seen.end()) continue;
       seen.push_back(prediction.algorithm);

@@ -26,7 +26,7 @@ std::vector<WireChoice> usual_wires(DType dtype);
 
 /// A setting of all ranks by which the engine chooses another algorithm.
 enum class AlgorithmSetting : std::uint8_t {
-  none,
+  none,            // parts that follow the links where no bit depends on them, as they are once this has shown while the ranks train
   own_machines,    // RINGLET_PLACEMENT=ring: each rank as if it had a machine of its own
   measured_parts,  // RINGLET_PARTS=measured
   rank_order,      // RINGLET_ORDER=rank
