@@ -104,7 +104,8 @@ void RunningPlan::combine_block(const Combine& combine, std::size_t offset, std:
 
 /// `sum` has been rounded to `blocks`.
 void RunningPlan::keep_left(std::size_t first, std::byte* sum, const std::byte* blocks, std::size_t numbers) const {
-  kernels_->left_by (*call().blocks)(sum, sum, blocks, numbers);
+  const simd::BlocksLeaveFn left_by = kernels_->left_by(*call().blocks);
+  left_by(sum, sum, blocks, numbers);
   task_->left->add(first, numbers, reinterpret_cast<const float*>(sum), *kernels_);
 }
 
