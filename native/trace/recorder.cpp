@@ -27,9 +27,12 @@ namespace native {
 
 namespace {
 
-constexpr std::chrono::milliseconds kWritePause{20};
+constexpr std::chrono::milliseconds kWritePause{20}, kShortWritePause{2};
+// After so many events of one thread in a pause the next pauses are short: for a second, as programs have their steps.
+constexpr std::uint64_t kManyEvents = Recorder::kBufferEvents / 8;
+constexpr int kShortPauses = 500;
 // Formed in a row: a rank that polls for its peers gives the processor to this thread, and sleeps if that takes long.
-constexpr std::uint64_t kEventsAtOnce = 64;
+constexpr std::uint64_t kEventsAtOnce = 512;
 
 std::atomic<Recorder*> the_recorder{nullptr};
 std::atomic<std::uint64_t> recorders{0};
@@ -190,27 +193,29 @@ void Recorder::enter(const TracedWorld& world) {
 }
 
 void Recorder::write_in_background() {
+  int short_pauses = kShortPauses;
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    stops_.wait_for(lock, kWritePause, [this] { return stopping_; });
+    stops_.wait_for(lock, short_pauses > 0 ? kShortWritePause : kWritePause, [this] { return stopping_; });
     lock.unlock();
-    write_or_end();
+    short_pauses = write_or_end() < kManyEvents ? std::max(short_pauses - 1, 0) : kShortPauses;
     lock.lock();
   }
 }
 
-void Recorder::write_or_end() noexcept {
+std::uint64_t Recorder::write_or_end() noexcept {
   try {
-    write();
+    return write();
   } catch (const std::bad_alloc&) {
     // A program that is short of memory goes on without its trace.
     ended_ = true;
     detail::trace_is_on = false;
     std::fputs("ringlet: the trace ends here, and the program goes on without it: there is no memory\n", stderr);
   }
+  return 0;
 }
 
-void Recorder::write() {
+std::uint64_t Recorder::write() {
   std::vector<std::string> lines;
   std::vector<Buffer*> buffers;
   {
@@ -219,28 +224,35 @@ void Recorder::write() {
     for (const auto& buffer : buffers_) buffers.push_back(buffer.get());
   }
   for (const std::string& line : lines) file_.add(line);
+  std::uint64_t most = 0;
   for (Buffer* buffer : buffers) {
-    const std::uint64_t added = buffer->added.load(std::memory_order_acquire);
-    for (std::uint64_t at = buffer->taken.load(std::memory_order_relaxed); at != added; ++at) {
-      file_.add(text_of(buffer->events[at % kBufferEvents]));
+    const std::uint64_t added = buffer->added.load(std::memory_order_acquire), taken = buffer->taken.load(std::memory_order_relaxed);
+    most = std::max(most, added - taken);
+    for (std::uint64_t at = taken; at != added; ++at) {
+      add_to_file(buffer->events[at % kBufferEvents]);
       buffer->taken.store(at + 1, std::memory_order_release);
       if ((at + 1) % kEventsAtOnce == 0) std::this_thread::yield();
     }
   }
-  if (ended_ || file_.flush()) return;
+  if (ended_ || file_.flush()) return most;
   ended_ = true;
   detail::trace_is_on = false;
   warn("the trace ends here, and the program goes on without it: '" + file_.path() + "' cannot be written: " + file_.error());
+  return most;
 }
 
-std::string Recorder::text_of(Event& event) {
-  if (event.kind == Event::Kind::clock) return to_trace_event(event.clock, settings_.rank);
+void Recorder::add_to_file(Event& event) {
+  if (event.kind == Event::Kind::clock) return file_.add(to_trace_event(event.clock, settings_.rank));
   if (event.kind == Event::Kind::span) event.record.name = event.name.text.data();
-  if (!event.record.overlaps) return to_trace_event(event.record, settings_.rank);
-  return to_trace_events(event.record, settings_.rank, track_name(event.record.track), pairs_++);
+  text_.clear();
+  if (event.record.overlaps)
+    text_.add_pair(event.record, settings_.rank, track_name(event.record.track), pairs_++);
+  else
+    text_.add_span(event.record, settings_.rank);
+  file_.add(text_.text());
 }
 
-std::string Recorder::track_name(std::uint32_t track) {
+const std::string& Recorder::track_name(std::uint32_t track) {
   const std::lock_guard lock(mutex_);
   return *track_names_.at(track - 1);
 }

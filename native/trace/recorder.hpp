@@ -81,10 +81,11 @@ class Recorder final : public Trace {
   std::uint32_t add_track_locked(const std::string& name);
   void begin();
   void write_in_background();
-  void write();
-  std::string text_of(Event& event);
-  std::string track_name(std::uint32_t track);
-  void write_or_end() noexcept;
+  /// Returns the most events that were in one buffer.
+  std::uint64_t write();
+  void add_to_file(Event& event);
+  const std::string& track_name(std::uint32_t track);
+  std::uint64_t write_or_end() noexcept;
   std::uint64_t dropped_by_threads();
   void warn(const std::string& text) const;
 
@@ -93,6 +94,7 @@ class Recorder final : public Trace {
   const std::uint64_t id_;
   TraceFile file_;           // the writer's alone
   std::uint64_t pairs_ = 0;  // of events that it has written; the writer's alone
+  EventText text_;           // of the event that it adds; the writer's alone
   std::atomic<bool> ended_{false};
   std::atomic<std::uint64_t> dropped_without_buffer_{0};
   std::mutex mutex_;

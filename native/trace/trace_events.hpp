@@ -1,5 +1,7 @@
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,14 +28,37 @@ struct TracedWorld {
 /// A number of microseconds with three decimals, as it stands in events.
 std::string microseconds(std::int64_t nanoseconds);
 
-/// Events of Chrome's trace event format (docs/trace.md), each a JSON object on one line. `process` is what that format calls pid. Times
-/// are microseconds of the process' own clock.
+/// The events of records, in Chrome's trace event format (docs/trace.md): JSON objects on one line each. `process` is what that format
+/// calls pid; times are microseconds of the process' own clock. There are many, so the room for their text is kept.
+class EventText {
+ public:
+  /// Adds that of a record of a track whose records do not overlap.
+  void add_span(const TraceRecord& record, int process);
+  /// Adds those of one whose records may: two objects with ",\n" between them, of which the first has the arguments. Viewers draw them on a
+  /// line of their name, whatever their track, so they have the track's name. `pair`: its number among all such pairs of the process.
+  void add_pair(const TraceRecord& record, int process, std::string_view track_name, std::uint64_t pair);
+  std::string_view text() const { return {room_.data(), static_cast<std::size_t>(end_ - room_.data())}; }
+  void clear() { end_ = room_.data(); }
+
+ private:
+  struct Name;
+  struct Microseconds;
+
+  /// For what is added of one record.
+  void make_room(const TraceRecord& record, std::string_view name);
+  void put(std::string_view piece);
+  void put(Name name);
+  void put(Microseconds time);
+  void put(std::integral auto number);
+  void add(const auto&... pieces);
+  void add_arguments(const TraceRecord& record);
+
+  std::vector<char> room_;
+  char* end_ = room_.data();  // of the text in it
+};
+
+/// Other events in that format.
 ///@{
-/// Of a record of a track whose records do not overlap.
-std::string to_trace_event(const TraceRecord& record, int process);
-/// Of one whose records may: two objects with ",\n" between them. Viewers draw them on a line of their name, whatever their track, so they
-/// have the track's name. `pair`: its number among all such pairs of the process.
-std::string to_trace_events(const TraceRecord& record, int process, std::string_view track_name, std::uint64_t pair);
 std::string to_trace_event(const ClockReading& reading, int process);
 std::string to_trace_event(const TracedWorld& world, Instant at, int process);
 std::string name_of_process(int process, std::string_view name);

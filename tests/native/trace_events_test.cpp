@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
@@ -18,6 +19,16 @@ using namespace ringlet;
 using namespace ringlet::native;
 using Json = nlohmann::json;
 
+namespace {
+
+std::array<Json, 2> halves_of(const EventText& text) {
+  const auto cut = text.text().find(",\n");
+  REQUIRE(cut != std::string::npos);
+  return {Json::parse(text.text().substr(0, cut)), Json::parse(text.text().substr(cut + 2))};
+}
+
+}  // namespace
+
 TEST_CASE("events are JSON, whatever their names hold") {
   TraceRecord record;
   record.track = 2;
@@ -31,7 +42,9 @@ TEST_CASE("events are JSON, whatever their names hold") {
   record.dtype = "float32";
   record.algorithm = "ring";
   record.failed = true;
-  const Json whole = Json::parse(to_trace_event(record, 5));
+  EventText text;
+  text.add_span(record, 5);
+  const Json whole = Json::parse(text.text());
   CHECK(whole["ph"] == "X");
   CHECK(whole["cat"] == "program");
   CHECK(whole["name"] == "a \"b\"\n\\ \xef\xbf\xbd");
@@ -43,18 +56,17 @@ TEST_CASE("events are JSON, whatever their names hold") {
         Json({{"peer", 1}, {"bytes", 4096}, {"number", 9}, {"dtype", "float32"}, {"algorithm", "ring"}, {"failed", true}}));
 
   record.overlaps = true;
-  const std::string text = to_trace_events(record, 5, "messages \"sent\"", 7);
-  const auto cut = text.find(",\n");
-  REQUIRE(cut != std::string::npos);
-  const Json begin = Json::parse(text.substr(0, cut)), end = Json::parse(text.substr(cut + 2));
+  text.clear();
+  text.add_pair(record, 5, "messages \"sent\"", 7);
+  const auto [begin, end] = halves_of(text);
   CHECK(begin["ph"] == "b");
   CHECK(end["ph"] == "e");
   for (const Json& half : {begin, end}) {
     CHECK(half["name"] == "messages \"sent\"");
     CHECK(half["cat"] == "program");
     CHECK(half["id2"] == Json({{"local", "7"}}));
-    CHECK(half["args"]["number"] == 9);
   }
+  CHECK(begin["args"] == whole["args"]);
   CHECK(begin["ts"].get<double>() == 1.009);
   CHECK(end["ts"].get<double>() == 2.009);
 
@@ -65,6 +77,35 @@ TEST_CASE("events are JSON, whatever their names hold") {
   CHECK(world["args"]["job"] == "000000000000001f");
   CHECK(world["args"]["lineage"] == "00000000000000ab");
   CHECK(world["args"]["lost"] == Json({0, 2}));
+}
+
+TEST_CASE("events hold the largest and the smallest numbers, and long names") {
+  const auto least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
+  TraceRecord record;
+  const std::string name(3000, '\n'), word(3000, 'w');
+  record.name = name;
+  record.category = record.dtype = record.algorithm = word;
+  record.track = std::numeric_limits<std::uint32_t>::max();
+  record.peer = std::numeric_limits<int>::max();
+  record.bytes = record.number = std::numeric_limits<std::uint64_t>::max();
+  record.begin = {least};
+  record.end = {least + most};
+  record.failed = true;
+  EventText text;
+  text.add_span(record, std::numeric_limits<int>::min());
+  const Json whole = Json::parse(text.text());
+  CHECK(whole["name"] == name);
+  CHECK(whole["pid"] == std::numeric_limits<int>::min());
+  CHECK(whole["tid"] == record.track);
+  CHECK(whole["dur"] == 9223372036854775.807);
+  CHECK(whole["args"]["number"] == record.number);
+  CHECK(whole["args"]["algorithm"] == word);
+  text.clear();
+  text.add_pair(record, -1, name, record.number);
+  for (const Json& half : halves_of(text)) {
+    CHECK(half["name"] == name);
+    CHECK(half["id2"] == Json({{"local", "18446744073709551615"}}));
+  }
 }
 
 TEST_CASE("times are microseconds with their nanoseconds, on either side of zero") {

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -148,6 +149,25 @@ TEST_CASE("what threads record at once is all there, or counted as dropped, in t
     CHECK(std::is_sorted(all.begin(), all.end()));
     for (std::uint64_t i = 0; i < Recorder::kBufferEvents / 2; ++i) REQUIRE(all[i] == i);
   }
+}
+
+TEST_CASE("a thread may record many buffers in the time of a pause") {
+  const test::TemporaryDirectory directory;
+  const auto dropped = [&] {
+    Recorder recorder({.file = directory.path() + "/t.json"});
+    recorder.enter({.size = 2});
+    for (int burst = 0; burst < 40; ++burst) {
+      for (std::uint64_t i = 0; i < Recorder::kBufferEvents / 2; ++i) recorder.record(numbered(1, i));
+      std::this_thread::sleep_for(std::chrono::milliseconds(4));
+    }
+    recorder.finish();
+    return Json::parse(text_of(directory.path() + "/t.0.json")).back()["args"]["dropped_by_threads"].get<std::uint64_t>();
+  };
+  // Where the machine has no processor for the writer, events are dropped.
+  constexpr int kTries = 20;
+  int tries = 1;
+  while (tries < kTries && dropped() != 0) ++tries;
+  CHECK(tries < kTries);
 }
 
 TEST_CASE("tracks keep their number, and beyond a limit share the last one") {

@@ -67,23 +67,29 @@ class MergedTrace {
     }
     if (phase == "i") instants.push_back(name);
     if (phase != "X" && phase != "b" && phase != "e") return;
-    const nlohmann::json& arguments = event["args"];
     const double at = event["ts"];
     CHECK(at > 0);
-    auto& spans = spans_[{process, kind_of(event), arguments.value("peer", -1)}];
-    if (phase == "e") {
-      const auto began = open_.find({process, event["cat"].get<std::string>() + event["id2"]["local"].get<std::string>()});
-      REQUIRE(began != open_.end());
-      CHECK(began->second <= at);
-      spans.push_back({began->second, at, arguments.value("bytes", std::uint64_t{0}), arguments.value("number", std::uint64_t{0})});
-      open_.erase(began);
-    } else if (phase == "b") {
-      open_[{process, event["cat"].get<std::string>() + event["id2"]["local"].get<std::string>()}] = at;
-    } else {
+    if (phase == "X") {
       CHECK(event["dur"].get<double>() >= 0);
-      spans.push_back(
-          {at, at + event["dur"].get<double>(), arguments.value("bytes", std::uint64_t{0}), arguments.value("number", std::uint64_t{0})});
+      return add(event, at + event["dur"].get<double>());
     }
+    const std::pair id(process, event["cat"].get<std::string>() + event["id2"]["local"].get<std::string>());
+    if (phase == "b") {
+      open_[id] = event;
+      return;
+    }
+    const auto began = open_.find(id);
+    REQUIRE(began != open_.end());
+    CHECK(began->second["name"] == name);
+    CHECK(began->second["ts"].get<double>() <= at);
+    add(began->second, at);
+    open_.erase(began);
+  }
+
+  void add(const nlohmann::json& event, double end) {
+    const nlohmann::json& arguments = event["args"];
+    spans_[{event["pid"].get<int>(), kind_of(event), arguments.value("peer", -1)}].push_back(
+        {event["ts"], end, arguments.value("bytes", std::uint64_t{0}), arguments.value("number", std::uint64_t{0})});
   }
 
   /// What may overlap has the name of its track.
@@ -95,7 +101,7 @@ class MergedTrace {
   }
 
   std::map<std::tuple<int, std::string, int>, std::vector<Span>> spans_;
-  std::map<std::pair<int, std::string>, double> open_;
+  std::map<std::pair<int, std::string>, nlohmann::json> open_;
 };
 
 /// The process id that rank `rank` has printed.
