@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/base/printable.hpp"
+#include "core/base/refuse.hpp"
 #include "native/tell.hpp"
 #include "native/this_process.hpp"
 #include "native/trace/clock_name.hpp"
@@ -47,6 +48,12 @@ void finish_trace() {
   ended->finish();
 }
 
+const std::string& checked_file(const TraceSettings& settings) {
+  if (const auto obstacle = find_obstacle(settings.file))
+    refuse(fmt::format("the trace '{}' ({}) cannot be written: {}; name a file", settings.file, settings.set_by, *obstacle));
+  return settings.file;
+}
+
 void forget_trace() {
   if (Recorder* other = the_recorder.load()) other->leave_to_parent();
   detail::trace_is_on = false;
@@ -71,7 +78,7 @@ Recorder::Recorder(const TraceSettings& settings)
     : settings_(settings),
       names_file_(true),
       id_(++recorders),
-      file_(name_of_trace_part(settings.file, part_of_rank(settings.rank, settings.joined_in_epoch)), settings.set_by,
+      file_(name_of_trace_part(checked_file(settings), part_of_rank(settings.rank, settings.joined_in_epoch)), settings.set_by,
             settings.most_bytes) {
   begin();
 }
@@ -272,7 +279,7 @@ void Recorder::finish() {
   bool whole = file_.finish(end_of_trace(settings_.rank, by_threads, file_.dropped()));
   const bool is_alone = names_file_ && largest_world_ == 1;
   // As long as the file is open, it is no other process'.
-  if (whole && is_alone && !file_.rename(settings_.file))
+  if (whole && is_alone && !file_.rename(behind_links(settings_.file)))
     warn(fmt::format("the trace is in '{}', and cannot be renamed to '{}': {}", file_.path(), settings_.file, std::strerror(errno)));
   whole = file_.close() && whole;
   if (!whole) return warn("the end of the trace '" + file_.path() + "' could not be written: " + file_.error());

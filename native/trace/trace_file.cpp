@@ -10,9 +10,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "core/base/printable.hpp"
@@ -49,6 +51,22 @@ std::optional<int> take_given_file(const GivenTraceFile& given) {
   // A forked process that comes to a group, too, would write into the same file.
   ::close(given.descriptor);
   return own;
+}
+
+std::optional<std::string> find_obstacle(const std::string& file) {
+  std::error_code failure;
+  const auto named = std::filesystem::symlink_status(file, failure), there = std::filesystem::status(file, failure);
+  if (std::filesystem::is_directory(there)) return "it is a directory";
+  if (std::filesystem::is_symlink(named) && !std::filesystem::exists(there)) return "it is a symbolic link to nothing";
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) return "it is a device, a pipe or a socket, and no file";
+  return std::nullopt;
+}
+
+std::string behind_links(const std::string& file) {
+  std::error_code failure;
+  if (!std::filesystem::is_symlink(file, failure)) return file;
+  const std::filesystem::path target = std::filesystem::canonical(file, failure);
+  return failure ? file : target.string();
 }
 
 int open_alone(const std::string& path) {

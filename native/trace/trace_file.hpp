@@ -31,6 +31,11 @@ std::optional<std::string> describe_given_file(int descriptor);
 /// Returns a descriptor of the process' own, which its children do not inherit; nothing where the file is not here (any more).
 std::optional<int> take_given_file(const GivenTraceFile& given);
 
+/// Why no trace can take this name, which it does when it is whole: "it is a directory". Nothing where it can.
+std::optional<std::string> find_obstacle(const std::string& file);
+/// Where a file of this name is, behind symbolic links to one that is there.
+std::string behind_links(const std::string& file);
+
 /// Another process writes the file.
 class TraceFileInUse final : public InvalidArgument {
  public:
@@ -61,7 +66,7 @@ class TraceFile {
   bool flush();
   /// Writes the last event, also beyond the limit, and the end of the array.
   bool finish(std::string_view last_event);
-  /// Gives the file another name, in place of what has that. Returns false, and the reason in errno, where that fails.
+  /// Gives the file another name, in place of the file that has that. Returns false, and the reason in errno, where that fails.
   bool rename(const std::string& path);
   /// Closes the file; as flush(). Without it the destructor does.
   bool close() { return file_.close(); }

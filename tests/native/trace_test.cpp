@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -216,6 +217,23 @@ TEST_CASE("a process that was alone all the time has the trace itself, and one o
     CHECK(std::filesystem::exists(part) == (size == 2));
     CHECK(Json::parse(text_of(size == 1 ? file : part)).back()["name"] == "ringlet_trace_end");
   }
+}
+
+TEST_CASE("a trace takes the place of a file alone, and goes behind links") {
+  const test::TemporaryDirectory directory;
+  const std::string pipe = directory.path() + "/pipe", link = directory.path() + "/link", target = directory.path() + "/target";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(Recorder({.file = pipe, .set_by = "--trace"}), Contains("pipe' (--trace) cannot be written: it is a device, a pipe"));
+  CHECK_THROWS_WITH(Recorder({.file = directory.path(), .set_by = "--trace"}),
+                    Contains("' (--trace) cannot be written: it is a directory"));
+  std::ofstream(target) << "old";
+  std::filesystem::create_symlink(target, link);
+  Recorder recorder({.file = link, .set_by = "--trace"});
+  recorder.enter({.size = 1});
+  recorder.finish();
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(Json::parse(text_of(target)).back()["name"] == "ringlet_trace_end");
+  CHECK(std::filesystem::is_fifo(pipe));
 }
 
 TEST_CASE("a process that met nobody leaves the trace of before as it is") {

@@ -1,5 +1,6 @@
 #include "tools/trace/part_files.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -43,17 +44,48 @@ TEST_CASE("parts that come in pieces become one file, and are gone") {
   CHECK(std::distance(std::filesystem::directory_iterator(directory.path()), {}) == 1);
 }
 
-TEST_CASE("a part that cannot be written is told at the end, and the others stay") {
+TEST_CASE("a part that cannot be written is told, and the others become the trace") {
   if (!std::filesystem::exists("/dev/full")) return;
   const TemporaryDirectory directory;
   std::filesystem::create_symlink("/dev/full", directory.path() + "/t.0.json");
   PartFiles parts(directory.path() + "/t.json");
   parts.add({0, 0}, "[\n");
   parts.add({0, 0}, "{}\n");
-  parts.add({1, 0}, "[\n{}\n");
+  parts.add({1, 0}, "[\n{\"name\":\"a\",\"ph\":\"X\",\"ts\":1.0,\"dur\":1,\"pid\":1}\n");
+  CHECK_THAT(parts.error_of({0, 0}), Contains("t.0.json' cannot be written: No space left on device"));
+  CHECK(parts.written_of({0, 0}) == 0);
+  CHECK(parts.error_of({1, 0}).empty());
+  CHECK(parts.processes() == std::vector<RankProcess>{{1, 0}});
+  CHECK(parts.merge().events == 1);
+  CHECK(std::filesystem::exists(directory.path() + "/t.json"));
+}
+
+TEST_CASE("where no part can be written, there is no trace") {
+  if (!std::filesystem::exists("/dev/full")) return;
+  const TemporaryDirectory directory;
+  std::filesystem::create_symlink("/dev/full", directory.path() + "/t.0.json");
+  PartFiles parts(directory.path() + "/t.json");
+  parts.add({0, 0}, "[\n");
   CHECK_THROWS_WITH(parts.merge(), Contains("t.0.json' cannot be written: No space left on device"));
-  CHECK(std::filesystem::exists(directory.path() + "/t.1.json"));
   CHECK_FALSE(std::filesystem::exists(directory.path() + "/t.json"));
+}
+
+TEST_CASE("a trace takes the place of a file alone, and goes behind links") {
+  const TemporaryDirectory directory;
+  const std::string pipe = directory.path() + "/pipe", link = directory.path() + "/link", target = directory.path() + "/target";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(PartFiles(pipe), Contains("pipe' cannot be written: it is a device, a pipe or a socket, and no file"));
+  if (std::filesystem::exists("/dev/null")) CHECK_THROWS_WITH(PartFiles("/dev/null"), Contains("and no file"));
+  std::filesystem::create_symlink(target, link);
+  CHECK_THROWS_WITH(PartFiles(link), Contains("link' cannot be written: it is a symbolic link to nothing"));
+  std::ofstream(target) << "old";
+  PartFiles parts(link);
+  parts.add({0, 0}, "[\n{\"name\":\"a\",\"ph\":\"X\",\"ts\":1.0,\"dur\":1,\"pid\":1}\n");
+  parts.merge();
+  CHECK(std::filesystem::is_symlink(link));
+  std::ifstream whole(target);
+  CHECK(Json::parse(whole)["traceEvents"].size() > 0);
+  CHECK(std::filesystem::is_fifo(pipe));
 }
 
 TEST_CASE("an obstacle is found before anything is traced, and nothing is left of the trial") {
@@ -106,7 +138,7 @@ TEST_CASE("what is told only when a part is closed is told, too") {
   parts.add({0, 0}, "[\n");
   REQUIRE(::close(descriptor) == 0);
   parts.add({0, 0}, "");
-  CHECK_THROWS_WITH(parts.merge(), Contains("t.0.json' cannot be written: Bad file descriptor"));
+  CHECK_THAT(parts.error_of({0, 0}), Contains("t.0.json' cannot be written: Bad file descriptor"));
 }
 
 TEST_CASE("a part that another process is writing is left to it, and told") {
@@ -118,7 +150,8 @@ TEST_CASE("a part that another process is writing is left to it, and told") {
   PartFiles parts(directory.path() + "/t.json");
   parts.add({0, 0}, "[\n{}\n");
   parts.add({1, 0}, "[\n{}\n");
-  CHECK_THROWS_WITH(parts.merge(), Contains("t.0.json' is being written by another process"));
+  CHECK_THAT(parts.error_of({0, 0}), Contains("t.0.json' is being written by another process"));
+  CHECK(parts.processes() == std::vector<RankProcess>{{1, 0}});
   std::ifstream file(taken);
   std::string text;
   std::getline(file, text);

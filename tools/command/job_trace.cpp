@@ -22,6 +22,10 @@ std::string describe(const trace::RankProcess& process, const std::vector<job::R
                      last.machine.empty() ? "" : " on " + last.machine);
 }
 
+std::string what_lacks(const std::string& name, std::uint64_t bytes) {
+  return bytes == 0 ? "all of " + name : fmt::format("the end of {}, behind its first {} KiB", name, bytes >> 10);
+}
+
 /// All that were started.
 std::vector<trace::RankProcess> processes_of(const job::RankExit& rank) {
   std::vector<trace::RankProcess> all;
@@ -55,14 +59,18 @@ void JobTrace::tell(const std::string& text) const {
 }
 
 bool JobTrace::tell_missing(const job::JobResult& result) const {
-  std::string silent, late;
+  std::string silent, late, unwritten, why_unwritten;
+  parts_->close();
   for (const job::RankExit& rank : result.ranks)
     for (const trace::RankProcess& process : processes_of(rank)) {
       const std::string name = describe(process, result.ranks);
       const std::uint64_t bytes = parts_->bytes_of(process);
       const bool is_whole = parts_->is_whole(process);
-      if (bytes > 0 && !is_whole)
-        add_to(late, fmt::format("the end of {}, behind its first {} KiB", name, bytes >> 10));
+      if (const std::string error = parts_->error_of(process); !error.empty()) {
+        add_to(unwritten, what_lacks(name, parts_->written_of(process)));
+        if (why_unwritten.empty()) why_unwritten = error;
+      } else if (bytes > 0 && !is_whole)
+        add_to(late, what_lacks(name, bytes));
       else if (!is_whole && (result.traces_given_up || rank.lost))
         add_to(late, "all of " + name);
       else if (!is_whole || (bytes == 0 && process.restarts == static_cast<std::uint32_t>(rank.restarts)))
@@ -71,6 +79,7 @@ bool JobTrace::tell_missing(const job::JobResult& result) const {
   constexpr const char* kReasons =
       "its program did not come to ringlet::init(), or what started it closed the files that it inherited, its disk was full, or its "
       "machine was lost or has an older `ringlet`";
+  if (!unwritten.empty()) tell(fmt::format("the trace lacks {}: {}", unwritten, why_unwritten));
   if (!late.empty())
     tell(fmt::format("the trace lacks {}, which had not come when {}", late,
                      result.traces_given_up ? "a signal ended the wait for it" : "the machine was lost"));
@@ -90,7 +99,7 @@ void JobTrace::merge(const job::JobResult& result) {
                      describe(parts[part], result.ranks)));
   std::string endless;
   for (const std::size_t part : merged.endless)
-    if (parts_->is_whole(parts[part])) add_to(endless, describe(parts[part], result.ranks));
+    if (parts_->is_whole(parts[part]) && parts_->error_of(parts[part]).empty()) add_to(endless, describe(parts[part], result.ranks));
   if (!endless.empty()) tell(fmt::format("the trace of {} ends early: its process was killed, or could not write on", endless));
   if (merged.dropped > 0) tell(fmt::format("the trace lacks {} events, as the ranks have said", merged.dropped));
   tell(fmt::format("the trace is in '{}': {} events of {} {}; open it in https://ui.perfetto.dev, or sum it up: ringlet trace summary {}",
@@ -102,8 +111,11 @@ void JobTrace::finish(const job::JobResult& result) {
   try {
     merge(result);
   } catch (const std::exception& error) {
-    tell(fmt::format("the trace '{0}' was not put together: {1}; parts of it stay beside it, and `ringlet trace merge {0}` tries again",
-                     parts_->file(), error.what()));
+    tell(fmt::format("the trace '{0}' was not put together: {1}{2}", parts_->file(), error.what(),
+                     parts_->processes().empty() ? ""
+                                                 : fmt::format("; its parts, as far as they are written, stay beside it, and `ringlet "
+                                                               "trace merge {}` tries again",
+                                                               parts_->file())));
   }
 }
 

@@ -103,7 +103,8 @@ void tell_of_jobs(const trace::PartsByJob& parts, bool are_named) {
     tell(fmt::format("left out {}, of another job than '{}', which is newer; parts that the command line names are all merged",
                      quoted_list(parts.others), one));
   if (!parts.without.empty() && !are_named)
-    tell(fmt::format("left out {}, whose process came into no group, so it may be of an earlier job", quoted_list(parts.without)));
+    tell(fmt::format("left out {}, which names no group: it is empty, its process came into none, or it is of an earlier job",
+                     quoted_list(parts.without)));
 }
 
 int merge(const std::string& file, std::vector<std::string> parts, bool json) {

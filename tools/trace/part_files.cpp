@@ -30,7 +30,11 @@ void PartFiles::add(const RankProcess& process, std::string_view bytes) {
   Part& part = found->second;
   if (is_new) open(process, part);
   part.bytes += bytes.size();
-  if (part.error.empty() && !part.file.write(bytes)) part.error = cannot_be_written(part.path, part.file.error());
+  if (!part.error.empty()) return;
+  if (part.file.write(bytes))
+    part.written += bytes.size();
+  else
+    part.error = cannot_be_written(part.path, part.file.error());
 }
 
 void PartFiles::open(const RankProcess& process, Part& part) const {
@@ -52,19 +56,32 @@ std::uint64_t PartFiles::bytes_of(const RankProcess& process) const {
   return part == parts_.end() ? 0 : part->second.bytes;
 }
 
+std::uint64_t PartFiles::written_of(const RankProcess& process) const {
+  const auto part = parts_.find(process);
+  return part == parts_.end() ? 0 : part->second.written;
+}
+
+std::string PartFiles::error_of(const RankProcess& process) const {
+  const auto part = parts_.find(process);
+  return part == parts_.end() ? "" : part->second.error;
+}
+
 std::vector<RankProcess> PartFiles::processes() const {
   std::vector<RankProcess> all;
-  for (const auto& [process, part] : parts_) all.push_back(process);
+  for (const auto& [process, part] : parts_)
+    if (part.written > 0) all.push_back(process);
   return all;
 }
 
+void PartFiles::close() {
+  for (auto& [process, part] : parts_) close(part);
+}
+
 Merged PartFiles::merge(const MergeWatch& watch) {
+  close();
   std::vector<std::string> paths;
-  for (auto& [process, part] : parts_) {
-    close(part);
-    if (!part.error.empty()) throw std::runtime_error(part.error);
-    paths.push_back(part.path);
-  }
+  for (const RankProcess& process : processes()) paths.push_back(parts_.at(process).path);
+  if (paths.empty() && !parts_.empty()) throw std::runtime_error(parts_.begin()->second.error);
   Merged merged = merge_traces(paths, merged_, watch);
   // A part that cannot be removed is a copy of what is in the whole.
   std::error_code failure;

@@ -29,24 +29,30 @@ class PartFiles {
   explicit PartFiles(const std::string& file) : file_(file), merged_(file) {}
 
   const std::string& file() const { return file_; }
-  /// Appends to the part of a process; no bytes: that was all. Where it fails, merge() says so.
+  /// Appends to the part of a process; no bytes: that was all. Where it fails, error_of() says so.
   void add(const RankProcess& process, std::string_view bytes);
   bool empty() const { return parts_.empty(); }
   /// Whether all of this process has come, which may be nothing.
   bool is_whole(const RankProcess& process) const { return whole_.contains(process); }
   /// How much of this process has come.
   std::uint64_t bytes_of(const RankProcess& process) const;
-  /// The processes of which something has come: the parts that merge() takes, in their order.
+  /// How much of this process stands in its part, at least.
+  std::uint64_t written_of(const RankProcess& process) const;
+  /// Why more of it does not; empty where nothing has failed until now, or until close().
+  std::string error_of(const RankProcess& process) const;
+  /// Nothing more comes.
+  void close();
+  /// The processes of which something was written: the parts that merge() takes, in their order.
   std::vector<RankProcess> processes() const;
-  /// Makes the one file, and removes the parts. Throws as merge_traces(), or where a part could not be written; then all parts that could
-  /// stay. Once.
+  /// Makes the one file of what was written, and removes the parts. Throws as merge_traces(), or where nothing could be written; then the
+  /// parts stay. Once.
   Merged merge(const MergeWatch& watch = {});
 
  private:
   struct Part {
     std::string path{};
     native::OutputFile file{};
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0, written = 0;
     std::string error{};
   };
 

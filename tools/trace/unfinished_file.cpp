@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
 
 #include "native/trace/trace_file.hpp"
 
@@ -15,9 +14,8 @@ namespace ringlet::trace {
 
 std::string name_while_unfinished(const std::string& out) { return out + ".unfinished"; }
 
-UnfinishedFile::UnfinishedFile(std::string out) : out_(std::move(out)) {
-  std::error_code failure;
-  if (std::filesystem::is_directory(out_, failure)) refuse("it is a directory");
+UnfinishedFile::UnfinishedFile(const std::string& out) : out_(native::behind_links(out)) {
+  if (const auto obstacle = native::find_obstacle(out)) refuse(*obstacle);
   file_ = native::OutputFile(native::open_alone(name_while_unfinished(out_)));
   if (!file_.is_open()) refuse(errno == EWOULDBLOCK ? "another process is making a trace of that name" : std::strerror(errno));
 }
