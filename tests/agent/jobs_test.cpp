@@ -102,15 +102,29 @@ TEST_CASE("a machine whose owner ends it tells its job so, and hands on how its 
 }
 
 TEST_CASE("a rank that was killed came first, whoever was told of first") {
+  const int cause = GENERATE(SIGKILL, SIGTERM, SIGSEGV);
+  const int told_first = GENERATE(0, SIGABRT, SIGPIPE);
+  CAPTURE(cause, told_first);
   FakeRun run(2);
-  run.machines[0].on_started = [](FakeCrew& crew) { crew.end(0, 1); };
-  run.machines[1].on_started = [](FakeCrew& crew) {
-    crew.later([&crew] { crew.later([&crew] { crew.later([&crew] { crew.end(1, 0, SIGKILL); }); }); });
+  run.machines[0].on_started = [=](FakeCrew& crew) { crew.end(0, told_first == 0 ? 1 : 0, told_first); };
+  run.machines[1].on_started = [=](FakeCrew& crew) {
+    crew.later([=, &crew] { crew.later([=, &crew] { crew.later([=, &crew] { crew.end(1, 0, cause); }); }); });
   };
   run.start();
   run.run_to_end();
-  CHECK(run.result->exit_code == 128 + SIGKILL);
-  CHECK_THAT(run.result->message, Contains("rank 1 on m1 (pid 1001) was killed by SIGKILL"));
+  CHECK(run.result->exit_code == 128 + cause);
+  CHECK_THAT(run.result->message, Contains("rank 1 on m1 (pid 1001) was killed by SIG"));
+}
+
+TEST_CASE("of two ranks that may have ended because of another, the one told of first counts") {
+  FakeRun run(2);
+  run.machines[0].on_started = [](FakeCrew& crew) { crew.end(0, 3); };
+  run.machines[1].on_started = [](FakeCrew& crew) {
+    crew.later([&crew] { crew.later([&crew] { crew.later([&crew] { crew.end(1, 0, SIGABRT); }); }); });
+  };
+  run.start();
+  run.run_to_end();
+  CHECK(run.result->exit_code == 3);
 }
 
 TEST_CASE("a machine that refuses is left out, unless it was named or none is left") {

@@ -21,7 +21,7 @@ constexpr Instant at(std::int64_t milliseconds) { return {milliseconds * 1'000'0
 RestartPolicy begin(int ranks, int members, RestartPolicy::Options options) {
   RestartPolicy policy(options);
   for (int rank = 0; rank < ranks; ++rank) policy.add(at(0));
-  for (int rank = 0; rank < members; ++rank) policy.note_member(rank);
+  for (int rank = 0; rank < members; ++rank) policy.note_member(rank, {});
   return policy;
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("the limit is that of each rank; with fewer ranks than needed the job 
   RestartPolicy policy = begin(2, 2, options(least, 1));
   CHECK(policy.note_exit(1, false, at(0)));
   CHECK(policy.decide(at(1'000)).act == Act::join);
-  policy.note_member(1);
+  policy.note_member(1, {});
   CHECK_FALSE(policy.note_exit(1, false, at(2'000)));
   CHECK(policy.decide(at(2'000)).act == (least == 1 ? Act::wait : Act::give_up));
   CHECK(policy.counts(0));
@@ -135,6 +135,36 @@ TEST_CASE("once a rank has ended well nobody is started again, and who still kno
   CHECK(policy.decide(at(1'610)).act == Act::end);
 }
 
+TEST_CASE("a rank that the others have left out is ended some time after they have ended") {
+  RestartPolicy policy = begin(3, 0, options(1, 0));
+  constexpr std::uint64_t kLineage = 7;
+  for (int rank = 0; rank < 3; ++rank) policy.note_member(rank, {kLineage, 1});
+  policy.note_member(0, {kLineage, 2});
+  policy.note_member(2, {kLineage, 2});
+  policy.note_exit(0, true, at(100));
+  CHECK(policy.decide(at(50'000)).act == Act::wait);
+  policy.note_exit(2, true, at(60'000));
+  const auto waits = policy.decide(at(60'000));
+  CHECK(waits.act == Act::wait);
+  CHECK(waits.until == at(70'000));
+  const auto stop = policy.decide(at(70'000));
+  CHECK(stop.act == Act::stop);
+  CHECK(stop.ranks == std::vector<int>{1});
+  CHECK(policy.decide(at(70'000)).act == Act::wait);
+  policy.note_exit(1, false, at(70'010));
+  CHECK(policy.decide(at(70'010)).act == Act::end);
+}
+
+TEST_CASE("a rank that is as far as the others, or in another group, may take its time at the end") {
+  const auto other = GENERATE(RestartPolicy::Group{7, 2}, RestartPolicy::Group{8, 1});
+  RestartPolicy policy = begin(2, 0, options(1, 0));
+  policy.note_member(0, {7, 2});
+  policy.note_member(1, other);
+  policy.note_exit(0, true, at(100));
+  CHECK_FALSE(policy.decide(at(100)).until);
+  CHECK(policy.decide(at(1'000'000)).act == Act::wait);
+}
+
 TEST_CASE("ranks of a lost machine are neither waited for nor started") {
   RestartPolicy policy = begin(4, 4, options(2, 3));
   policy.note_exit(3, false, at(0));
@@ -157,7 +187,7 @@ TEST_CASE("with fewer members than are needed the job waits, and ends when nobod
   CHECK(policy.short_since() == at(100));
   CHECK(policy.decide(at(1'100)).act == Act::join);
   CHECK(policy.decide(at(1'100)).until == at(5'100));
-  if (comes) policy.note_member(1);
+  if (comes) policy.note_member(1, {});
   CHECK(policy.decide(at(5'100)).act == (comes ? Act::wait : Act::give_up));
   CHECK(policy.short_since().has_value() != comes);
 }
@@ -167,7 +197,7 @@ TEST_CASE("a group that begins is not short of those that have not told yet") {
   bounds.wait = {};
   RestartPolicy policy = begin(3, 0, bounds);
   for (int rank = 0; rank < 3; ++rank) {
-    policy.note_member(rank);
+    policy.note_member(rank, {});
     CHECK(policy.decide(at(rank)).act == Act::wait);
   }
 }
@@ -185,7 +215,7 @@ TEST_CASE("where others may come for the ranks of a lost machine, those that are
   SECTION("one comes") {
     policy.add_waiting(at(1'000));
     CHECK(policy.decide(at(1'000)).ranks == std::vector<int>{2});
-    policy.note_member(2);
+    policy.note_member(2, {});
     CHECK(policy.decide(at(5'000)).act == Act::wait);
     CHECK_FALSE(policy.short_since());
   }
@@ -226,7 +256,7 @@ TEST_CASE("whatever happens, the job ends, and no rank is started more often tha
       const int what = below(20);
       const bool ran = policy.runs(rank);
       if (what < 8 && ran) {
-        policy.note_member(rank);
+        policy.note_member(rank, {});
       } else if (what < 19 && ran) {
         const bool was_failing = policy.note_exit(rank, false, at(now));
         CHECK((was_failing || one_ended_well || policy.failures(rank) == limit + 1));

@@ -10,6 +10,14 @@
 
 namespace ringlet::job {
 
+namespace {
+
+/// Whether a rank may have ended so because another one was lost: it exits, leaves an exception uncaught, or writes to what is closed. Any
+/// other signal is a cause of its own.
+bool may_follow_another(const RankExit& exit) { return exit.code || exit.signal == SIGABRT || exit.signal == SIGPIPE; }
+
+}  // namespace
+
 EndPolicy::EndPolicy(EventLoop& loop, Options options, Actions actions)
     : loop_(loop), options_(std::move(options)), actions_(std::move(actions)) {}
 
@@ -27,9 +35,9 @@ void EndPolicy::note_exit(const RankExit& exit, const std::string& program) {
   } else if (stage_ == Stage::running) {
     first_failed_ = exit;
     linger();
-  } else if (stage_ == Stage::lingering && exit.signal == SIGKILL && first_failed_ && first_failed_->code) {
+  } else if (stage_ == Stage::lingering && first_failed_ && may_follow_another(*first_failed_) && !may_follow_another(exit)) {
     // A dying process closes its connections before the kernel reports its death, so a peer may have noticed, exited and been noted before
-    // it. No rank dies of SIGKILL because a peer did, so the killed rank failed first.
+    // it.
     first_failed_ = exit;
   }
 }
@@ -40,7 +48,7 @@ void EndPolicy::note_lost(const std::string& why, bool started) {
     return;
   }
   // Other ranks may have failed because of the loss, and been noted before it.
-  const bool first = !has_cause() || (first_failed_ && first_failed_->code);
+  const bool first = !has_cause() || (first_failed_ && may_follow_another(*first_failed_));
   if (!first || stage_ == Stage::stopping) return;
   lost_ = why;
   first_failed_.reset();

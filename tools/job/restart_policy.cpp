@@ -18,8 +18,10 @@ int RestartPolicy::left() const {
       std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return runs(rank) || rank.state == State::waiting; }));
 }
 
-void RestartPolicy::note_member(int rank) {
-  if (runs(at(rank))) at(rank).state = State::member;
+void RestartPolicy::note_member(int rank, Group group) {
+  if (!runs(at(rank))) return;
+  at(rank).state = State::member;
+  at(rank).group = group;
 }
 
 bool RestartPolicy::note_exit(int number, bool well, Instant now) {
@@ -82,7 +84,7 @@ void RestartPolicy::start(const std::vector<int>& ranks, State state, Instant no
 }
 
 RestartPolicy::Decision RestartPolicy::decide(Instant now) {
-  if (count(State::well) > 0) return decide_at_end();
+  if (count(State::well) > 0) return decide_at_end(now);
   if (left() == 0) return {Act::end};
   if (!may_have_enough()) return {Act::give_up};
   short_since_ = is_short() ? std::optional(short_since_.value_or(now)) : std::nullopt;
@@ -101,15 +103,29 @@ bool RestartPolicy::is_short() const {
 /// Whether as many ranks run, or will, as are needed, or others may come for those that were lost.
 bool RestartPolicy::may_have_enough() const { return left() + (options_.may_grow ? missing_ : 0) >= options_.least; }
 
+std::vector<int> RestartPolicy::left_out() const {
+  std::vector<int> found = all(State::member);
+  std::erase_if(found, [this](int rank) {
+    return std::none_of(ranks_.begin(), ranks_.end(), [&group = at(rank).group](const Rank& other) {
+      return other.group.lineage == group.lineage && other.group.epoch > group.epoch;
+    });
+  });
+  return found;
+}
+
 /// A rank has ended well, so the program has come to its end: what failed is not needed any more.
-RestartPolicy::Decision RestartPolicy::decide_at_end() {
+RestartPolicy::Decision RestartPolicy::decide_at_end(Instant now) {
   for (const int rank : all(State::waiting)) at(rank).state = State::gone;
-  if (count(State::member) == 0 && count(State::meeting) == 0) {
-    // They knock at doors that nobody opens.
-    if (auto ranks = stop(all(State::joining)); !ranks.empty()) return {Act::stop, std::move(ranks)};
-    if (count(State::joining) == 0) return {Act::end};
-  }
-  return {};
+  std::vector<int> useless = left_out();
+  if (count(State::member) > static_cast<int>(useless.size()) || count(State::meeting) > 0) return {};
+  // They knock at doors that nobody opens.
+  if (auto ranks = stop(all(State::joining)); !ranks.empty()) return {Act::stop, std::move(ranks)};
+  if (useless.empty()) return count(State::joining) == 0 ? Decision{Act::end} : Decision{};
+  over_since_ = over_since_.value_or(now);
+  const Instant due = *over_since_ + options_.left_out_time;
+  if (now < due) return {Act::wait, {}, due};
+  useless = stop(std::move(useless));
+  return useless.empty() ? Decision{} : Decision{Act::stop, std::move(useless)};
 }
 
 RestartPolicy::Decision RestartPolicy::decide_with_members(Instant now) {

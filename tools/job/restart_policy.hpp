@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -21,6 +22,12 @@ class RestartPolicy {
     Duration first_pause = Duration::seconds(1);  // before a rank is started again; twice as long after each further failure
     Duration longest_pause = Duration::seconds(30);
     Duration settled_after = Duration::seconds(60);  // a rank that ran for so long begins again with the first pause
+    Duration left_out_time = Duration::seconds(10);  // for so long a rank that is left out is waited for, once all others have ended
+  };
+  /// The group that a rank is in, or was when it last told.
+  struct Group {
+    std::uint64_t lineage = 0;
+    std::uint32_t epoch = 0;  // of that lineage
   };
   enum class Act {
     wait,        // until `until`, or something happens
@@ -42,8 +49,8 @@ class RestartPolicy {
   void add(Instant now);
   /// A further rank can be started.
   void add_waiting(Instant now);
-  /// The rank is in the group.
-  void note_member(int rank);
+  /// The rank is in this group.
+  void note_member(int rank, Group group);
   /// Its process has ended. Returns whether it may be started again.
   bool note_exit(int rank, bool well, Instant now);
   /// It can be neither asked nor started any more: its machine is gone.
@@ -78,6 +85,7 @@ class RestartPolicy {
   };
   struct Rank {
     State state = State::meeting;
+    Group group{};  // of a member
     Instant started{};
     Instant due{};            // while it waits
     int failures = 0;         // of its processes, for which the limit is
@@ -95,7 +103,9 @@ class RestartPolicy {
   Duration pause_of(const Rank& rank) const;
   bool is_short() const;
   bool may_have_enough() const;
-  Decision decide_at_end();
+  /// Members that a later epoch of their group is without: stopped, or cut off from the others.
+  std::vector<int> left_out() const;
+  Decision decide_at_end(Instant now);
   Decision decide_without_members(Instant now);
   Decision decide_with_members(Instant now);
 
@@ -103,7 +113,7 @@ class RestartPolicy {
   std::vector<Rank> ranks_;
   int missing_ = 0;      // were lost with their machines, and nobody has come for them
   bool broken_ = false;  // a rank failed before it had met the others
-  std::optional<Instant> short_since_;
+  std::optional<Instant> short_since_, over_since_;
 };
 
 }  // namespace ringlet::job
