@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -50,9 +51,17 @@ std::optional<StatusAddress> parse_name(const std::filesystem::path& path) {
   return address;
 }
 
-/// Whether nobody listens at the socket any more. A process that is only about to listen is alive, and its socket is kept.
+/// Whether the process that has made the socket may be only about to listen there. Another process may have its number by now.
+bool may_be_about_to_listen(const StatusAddress& address) {
+  constexpr std::time_t kAtMostSeconds = 60;
+  if (::kill(address.process, 0) != 0 && errno == ESRCH) return false;
+  struct stat found{};
+  return ::stat(address.path.c_str(), &found) != 0 || std::time(nullptr) - found.st_mtime <= kAtMostSeconds;
+}
+
+/// Whether nobody listens at the socket any more.
 bool is_dead(const StatusAddress& address) {
-  if (::kill(address.process, 0) == 0 || errno != ESRCH) return false;
+  if (may_be_about_to_listen(address)) return false;
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
   if (address.path.size() >= sizeof to.sun_path) return false;

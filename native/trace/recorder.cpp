@@ -283,11 +283,11 @@ void Recorder::finish() {
     warn(fmt::format("the trace is in '{}', and cannot be renamed to '{}': {}", file_.path(), settings_.file, std::strerror(errno)));
   whole = file_.close() && whole;
   if (!whole) return warn("the end of the trace '" + file_.path() + "' could not be written: " + file_.error());
-  if (by_threads > 0)
-    warn(fmt::format("the trace '{}' lacks {} events, which came faster than they could be written", file_.path(), by_threads));
+  const std::string in_file = names_file_ ? fmt::format(" '{}'", file_.path()) : "";
+  if (by_threads > 0) warn(fmt::format("the trace{} lacks {} events, which came faster than they could be written", in_file, by_threads));
   if (file_.dropped() > 0)
-    warn(fmt::format("the trace '{}' lacks the last {} events: it has reached {} MiB, its limit; RINGLET_TRACE_MIB sets another",
-                     file_.path(), file_.dropped(), settings_.most_bytes >> 20));
+    warn(fmt::format("the trace{} lacks the last {} events: it has reached {} MiB, its limit; RINGLET_TRACE_MIB sets another", in_file,
+                     file_.dropped(), settings_.most_bytes >> 20));
   if (names_file_ && largest_world_ > 1 && settings_.rank == 0 && settings_.joined_in_epoch == 0)
     warn(fmt::format(
         "each rank's part of the trace is beside '{0}' on its machine, this one's is '{1}'; `ringlet trace merge {0}` makes one "

@@ -41,7 +41,7 @@ TEST_CASE("a list of hosts has users and numbers of ranks") {
 TEST_CASE("a wrong entry is named") {
   const auto refusal = [](const char* text) { return refusal_of([&] { parse_host_list(text); }); };
   CHECK_THAT(refusal(""), Contains("no name"));
-  CHECK_THAT(refusal("a,,b"), Contains("no name"));
+  CHECK_THAT(refusal("a,,b"), Contains("--hosts 'a,,b': a host has no name"));
   CHECK_THAT(refusal("a,b:0"), Contains("b:0") && Contains("from 1 to"));
   CHECK_THAT(refusal("a:x"), Contains("'x' is not a number of ranks") && Contains("--ssh"));
   CHECK_THAT(refusal("-oProxyCommand=x"), Contains("does not begin with '-'"));
@@ -82,6 +82,7 @@ TEST_CASE("a wrong hostfile is told with file, line or entry, and what was expec
   CHECK_THAT(refusal(R"([{"ssh": 7}])"), Contains("entry 1: \"ssh\" is 7"));
   CHECK_THAT(refusal(R"([{"ssh": "a", "ips": "b"}])"), Contains("a list of addresses is expected"));
   CHECK_THAT(refusal(R"([{"ssh": "a", "slots": 0}])"), Contains("from 1 to"));
+  CHECK_THAT(refusal(R"([{"ssh": "a", "slots": -2}])"), Contains("-2 ranks on one host"));
   CHECK_THAT(refusal(R"([{"ssh": "a", "slots": 99999999999999999}])"), Contains("from 1 to"));
   CHECK_THAT(refusal(R"([{"ssh": "a", "slots": "2"}])"), Contains("a whole number is expected"));
   CHECK_THAT(refusal(R"([{"ssh": "a", "env": ["K"]}])"), Contains("write it as NAME=VALUE"));
@@ -90,7 +91,9 @@ TEST_CASE("a wrong hostfile is told with file, line or entry, and what was expec
   CHECK_THAT(refusal(R"({"backend": "ring"})"), Contains("\"hosts\" is missing"));
   CHECK_THAT(refusal("alpha\nbeta slots=two\n"), Contains("hosts.json line 2: 'slots=two' is not understood"));
   CHECK_THAT(refusal("alpha slots=99999\n"), Contains("line 1"));
-  CHECK_THAT(refusal_of([] { read_hostfile("no/such/file"); }), Contains("--hostfile no/such/file") && Contains("check the path"));
+  CHECK_THAT(refusal_of([] { read_hostfile("no/such/file"); }),
+             Contains("--hostfile no/such/file: it cannot be read: No such file") && Contains("check the path"));
+  CHECK_THAT(refusal_of([] { read_hostfile("/"); }), Contains("--hostfile /: it cannot be read: Is a directory"));
 }
 
 TEST_CASE("the ranks meet where the others can reach the first host") {

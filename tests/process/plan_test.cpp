@@ -146,6 +146,9 @@ TEST_CASE("plan refuses what it cannot predict, with the value and what to do") 
   refused({"--network", "4x1gbit", "--model", "0"}, "--model '0' is out of range");
   refused_with_model({}, "no ranks: name machines with --hosts");
   refused_with_model({"--network", "4x1gbit", "--wire", "int3"}, "there is no wire 'int3'");
+  refused_with_model({"--network", "4x1gbit", "--wire", "f32,int8,f32"}, "'f32' is there twice");
+  refused_with_model({"--network", "4x1gbit", "--dtype", "f16", "--wire", "f32"}, "there is no wire 'f32'; f16, bf16, int8 and int4");
+  refused_with_model({"--network", "4x1gbit", "--names", "a,b,,d"}, "--names 'a,b,,d': a name is empty");
   refused_with_model({"--network", "4x1gbit", "--dtype", "i8"}, "--dtype i8");
   refused_with_model({"--network", "4x1gbit", "--dtype", "f8"}, "--dtype f8");
   refused_with_model({"--network", "4x1gbit", "--step-time", "soon"}, "--step-time 'soon' is no time");

@@ -76,9 +76,15 @@ std::optional<std::string> convert_wires(const PlanLine& line, PlanQuestion& que
   }
   for (const std::string_view name : prediction::split_at_commas(*line.wires)) {
     const auto wire = find_wire(name);
-    if (!wire && name != line.dtype)
-      return fmt::format("--wire {}: there is no wire '{}'; {}, f16, bf16, int8 and int4 are possible", *line.wires, name, line.dtype);
-    question.wires.push_back(name == line.dtype ? prediction::WireChoice{} : wire);
+    if (!wire && name != line.dtype) {
+      const bool is_wire = find_wire(line.dtype).has_value();
+      return fmt::format("--wire {}: there is no wire '{}'; {}f16, bf16, int8 and int4 are possible", *line.wires, name,
+                         is_wire ? "" : line.dtype + ", ");
+    }
+    const auto choice = name == line.dtype ? prediction::WireChoice{} : wire;
+    if (std::find(question.wires.begin(), question.wires.end(), choice) != question.wires.end())
+      return fmt::format("--wire {}: '{}' is there twice", *line.wires, name);
+    question.wires.push_back(choice);
   }
   return std::nullopt;
 }
@@ -143,7 +149,10 @@ std::optional<std::string> check_source(const PlanLine& line, bool in_group) {
 }
 
 std::optional<std::string> check_names(const PlanLine& line, std::size_t ranks) {
-  if (!line.names || names_of(line).size() == ranks) return std::nullopt;
+  if (!line.names) return std::nullopt;
+  const std::vector<std::string> names = names_of(line);
+  if (std::find(names.begin(), names.end(), "") != names.end()) return fmt::format("--names '{}': a name is empty", *line.names);
+  if (names.size() == ranks) return std::nullopt;
   return fmt::format("--names {}: there are {} ranks, and so many names are needed", *line.names, ranks);
 }
 

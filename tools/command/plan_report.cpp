@@ -246,8 +246,9 @@ Json json_of(const PlanQuestion& question, const PlanNetwork& network, const Pla
 void report_plan(const PlanQuestion& question, const PlanNetwork& network) {
   const PlanAnswer result = work_out(question, network);
   if (question.json) return print_json(json_of(question, network, result));
-  print_line(fmt::format("{} ranks, {} parameters in {}, links {}{}", network.ranks.ports.size(), with_commas(question.model.parameters),
-                         ringlet::name_of(question.model.dtype), network.links.empty() ? "as given" : "as measured",
+  print_line(fmt::format("{} ranks, {} parameter{} in {}, links {}{}", network.ranks.ports.size(), with_commas(question.model.parameters),
+                         question.model.parameters == 1 ? "" : "s", ringlet::name_of(question.model.dtype),
+                         network.links.empty() ? "as given" : "as measured",
                          question.compute_ns ? fmt::format(", a rank computes for {} in a step", time_text(*question.compute_ns)) : ""));
   print_network(network, result);
   print_line("");

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -34,6 +35,16 @@ std::string describe(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{} {}: {}", name, value, what);
 }
 
+/// An option that names a file and is given no name: the variable of a shell that is not set, for example.
+const CLI::Option* find_nameless(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    const auto& given = option->results();
+    if ((type == "FILE" || type == "DIR") && std::find(given.begin(), given.end(), "") != given.end()) return option;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::optional<int> parse_options(CLI::App& app, Arguments arguments) {
@@ -44,6 +55,8 @@ std::optional<int> parse_options(CLI::App& app, Arguments arguments) {
   try {
     // CLI11 expects the arguments in reverse order.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    if (const CLI::Option* nameless = find_nameless(app))
+      throw CLI::ValidationError(fmt::format("{} '': give a name, or leave the option out", nameless->get_name()));
   } catch (const CLI::Success&) {
     print_out(app.help());
     return 0;

@@ -26,9 +26,9 @@ bool is_own_address(const std::string& name) {
   return false;
 }
 
-Host parse_entry(std::string_view entry) {
+Host parse_entry(std::string_view entry, std::string_view list) {
   Host host;
-  const std::string where = fmt::format("--hosts '{}'", entry);
+  const std::string where = fmt::format("--hosts '{}'", entry.empty() ? list : entry);
   std::string_view name = entry;
   std::string_view slots;
   const std::size_t open = entry.find('['), close = entry.find(']');
@@ -56,7 +56,7 @@ Host parse_entry(std::string_view entry) {
 
 void check_host(const Host& host, const std::string& where) {
   const auto refuse = [&](const std::string& what) { throw LaunchError(kUsage, where + ": " + what); };
-  if (host.name().empty()) refuse("the host has no name; give one that ssh knows, such as alpha or user@10.0.0.7");
+  if (host.name().empty()) refuse("a host has no name; give one that ssh knows, such as alpha or user@10.0.0.7");
   // ssh would take it for an option.
   if (host.ssh.front() == '-') refuse(fmt::format("'{}' is no host; a name does not begin with '-'", host.ssh));
   if (std::any_of(host.ssh.begin(), host.ssh.end(), [](unsigned char letter) { return std::isspace(letter) || std::iscntrl(letter); }))
@@ -65,11 +65,12 @@ void check_host(const Host& host, const std::string& where) {
     refuse(fmt::format("{} ranks on one host; give a number from 1 to {}", *host.slots, kMaxRanks));
 }
 
-std::vector<Host> parse_host_list(std::string_view text) {
+std::vector<Host> parse_host_list(const std::string_view list) {
+  std::string_view text = list;
   std::vector<Host> hosts;
   for (;;) {
     const std::size_t comma = text.find(',');
-    hosts.push_back(parse_entry(text.substr(0, comma)));
+    hosts.push_back(parse_entry(text.substr(0, comma), list));
     if (hosts.size() > kMaxHosts) throw LaunchError(kUsage, fmt::format("--hosts names more than {} hosts", kMaxHosts));
     if (comma == std::string_view::npos) return hosts;
     text.remove_prefix(comma + 1);

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -51,6 +54,7 @@ Host host_of(const Json& entry, const std::string& where) {
   if (entry.is_array())
     refuse(where, "is a list of addresses, as RINGLET_HOSTFILE has them; here {\"ssh\": \"name\", \"ips\": [\"10.0.0.7\"]} is expected");
   if (!entry.is_object()) refuse(where, fmt::format("is {}; {{\"ssh\": \"name\"}} is expected", entry.dump()));
+  constexpr std::int64_t kMostSlots = 1'000'000'000;  // far more than check_host() allows, which names the number
   Host host;
   for (const auto& [key, value] : entry.items()) {
     if (key == "ssh")
@@ -62,7 +66,7 @@ Host host_of(const Json& entry, const std::string& where) {
     else if (key == "cwd")
       host.directory = text_of(value, where, "cwd");
     else if (key == "slots" && value.is_number_integer())
-      host.slots = value.get<std::int64_t>() < 1 || value.get<std::int64_t>() > 1'000'000 ? 0 : value.get<int>();
+      host.slots = static_cast<int>(std::clamp<std::int64_t>(value.get<std::int64_t>(), -kMostSlots, kMostSlots));
     else if (key == "slots")
       refuse(where, fmt::format("\"slots\" is {}; a whole number is expected", value.dump()));
     else if (key != "rdma")
@@ -142,7 +146,7 @@ std::vector<Host> read_hostfile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kMaxBytes + 1, '\0');
   if (!file || file.read(text.data(), static_cast<std::streamsize>(text.size())).bad())
-    refuse("--hostfile " + path, "it cannot be read; check the path");
+    refuse("--hostfile " + path, fmt::format("it cannot be read: {}; check the path", std::strerror(errno)));
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMaxBytes) refuse("--hostfile " + path, "it has more than a mebibyte, which no list of hosts has");
   return parse_hostfile(path, text);
