@@ -51,14 +51,14 @@ void check_whole(const Seen& seen) {
     const bool some = std::any_of(directory.begin(), directory.end(), is_there);
     any |= some;
     if (some && missing != directory.end())
-      refuse_files(fmt::format("rank {}: {}/{} is missing; the checkpoint is damaged", rank, sighting->folder,
-                               file_name(static_cast<std::size_t>(*missing), sighting->files.size())),
+      refuse_files(fmt::format("rank {}: {}/{} is missing; {}", rank, sighting->folder,
+                               file_name(static_cast<std::size_t>(*missing), sighting->files.size()), kDamaged),
                    rank);
   }
   if (!any)
-    refuse_files(fmt::format("rank {}: {} has a manifest but none of its {} files; the checkpoint is damaged", rank, sighting->folder,
-                             sighting->files.size()),
-                 rank);
+    refuse_files(
+        fmt::format("rank {}: {} has a manifest but none of its {} files; {}", rank, sighting->folder, sighting->files.size(), kDamaged),
+        rank);
 }
 
 std::vector<std::vector<int>> seers_of(const std::vector<Seen>& seen, const std::string& id) {

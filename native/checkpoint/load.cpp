@@ -45,7 +45,7 @@ std::vector<const Manifest::Tensor*> match(const std::vector<GroupTensor>& tenso
 void verify(const std::filesystem::path& path, const Manifest::File& expected) {
   const File file = File::open(path);
   if (const auto size = file.size(); size != expected.size)
-    throw_io_error(path, fmt::format("is {} bytes long instead of {}; the checkpoint is damaged", size, expected.size));
+    throw_io_error(path, fmt::format("is {} bytes long instead of {}; {}", size, expected.size, kDamaged));
   std::vector<std::byte> block(std::min<std::uint64_t>(kBlockBytes, expected.size));
   Checksum checksum;
   for (std::uint64_t done = 0; done < expected.size; done += block.size()) {
@@ -54,7 +54,7 @@ void verify(const std::filesystem::path& path, const Manifest::File& expected) {
     checksum.update(block);
   }
   if (const auto hex = checksum.hex(); hex != expected.checksum)
-    throw_io_error(path, fmt::format("has the checksum {} instead of {}; the checkpoint is damaged", hex, expected.checksum));
+    throw_io_error(path, fmt::format("has the checksum {} instead of {}; {}", hex, expected.checksum, kDamaged));
 }
 
 /// Verifies every file that this rank reads, and those that it is the first rank to see, so that each file is verified by some rank.

@@ -185,11 +185,10 @@ std::string to_text(const Manifest& manifest) {
 
 Manifest parse_manifest(std::string_view text) {
   if (text.size() < kPrefix.size() + Checksum::kDigits || text.substr(0, kPrefix.size()) != kPrefix)
-    refuse_manifest("it is no manifest of a Ringlet checkpoint, or its beginning is damaged");
+    refuse_manifest(fmt::format("it is no manifest of a Ringlet checkpoint, or its beginning is damaged; {}", kDamaged));
   const auto written = text.substr(kPrefix.size(), Checksum::kDigits);
   const std::string computed = checksum_of(text.substr(kPrefix.size() + Checksum::kDigits));
-  if (written != computed)
-    refuse_manifest(fmt::format("its checksum is {} instead of {}; it is damaged or was cut short", computed, written));
+  if (written != computed) refuse_manifest(fmt::format("its checksum is {} instead of {}; {}", computed, written, kDamaged));
   const json document = json::parse(text, nullptr, false);
   if (document.is_discarded()) refuse_manifest("it is not JSON");
   return parse_document(document);

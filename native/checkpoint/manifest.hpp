@@ -7,6 +7,10 @@
 
 namespace ringlet::native {
 
+/// Ends the errors of those that are damaged.
+inline constexpr std::string_view kDamaged =
+    "the checkpoint is damaged; to go on from an older one, move its folder away, or name the older one's step";
+
 /// Everything about a checkpoint except the tensors' bytes. The same text is in every directory that the checkpoint was saved into.
 struct Manifest {
   /// Rows of a tensor: the bytes [offset, offset + length) of a file.

@@ -81,7 +81,8 @@ TEST_CASE("a file that was cut short, altered or removed is named to every rank 
     CHECK_THAT(load_error(2, directory_of), Contains(name + ": is "));
     for (const std::size_t at : {std::size_t{0}, std::size_t{9}, size / 3, size - 1}) {
       rewrite(path, flipped(good, at));
-      CHECK_THAT(load_error(3, directory_of), Contains(name + ": has the checksum "));
+      CHECK_THAT(load_error(3, directory_of),
+                 Contains(name + ": has the checksum ") && Contains("move its folder away, or name the older one's step"));
     }
     fs::remove(path);
     CHECK_THAT(load_error(2, directory_of), shared ? Contains(name + " is missing") : Contains("has a manifest but none of its 2 files"));
@@ -102,7 +103,8 @@ TEST_CASE("a manifest that was cut short, altered or removed is named to every r
     bad.push_back(flipped(good, at));
   for (const std::string& text : bad) {
     rewrite(path, text);
-    CHECK_THAT(load_error(2, directory_of), Contains("manifest.json: it") && (Contains("checksum") || Contains("beginning is damaged")));
+    CHECK_THAT(load_error(2, directory_of), Contains("manifest.json: it") && (Contains("checksum") || Contains("beginning is damaged")) &&
+                                                Contains("name the older one's step"));
   }
   rewrite(path, sealed(replaced(good, "\"version\": 1", "\"version\": 2")));
   CHECK_THAT(load_error(2, directory_of), Contains("its version is 2; this Ringlet reads version 1"));
