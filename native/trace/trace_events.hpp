@@ -32,6 +32,10 @@ std::string microseconds(std::int64_t nanoseconds);
 /// calls pid; times are microseconds of the process' own clock. There are many, so the room for their text is kept.
 class EventText {
  public:
+  EventText() = default;
+  EventText(const EventText&) = delete;
+  EventText& operator=(const EventText&) = delete;
+
   /// Adds that of a record of a track whose records do not overlap.
   void add_span(const TraceRecord& record, int process);
   /// Adds those of one whose records may: two objects with ",\n" between them, of which the first has the arguments. Viewers draw them on a
