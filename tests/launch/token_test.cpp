@@ -58,6 +58,9 @@ TEST_CASE("a token from elsewhere is saved by stdin") {
   CHECK(saved.exit_code == 0);
   CHECK(Json::parse(saved.out)["path"] == home.file("home"));
   CHECK(home.run({"--show"}).out == "zm97-z3hp-9gdv-c1fa-614w-t611-zqs3\n");
+  const Outcome endless = home.run({"--save", "--stdin", "--group", "other"}, std::string(66'000, 'x'));
+  CHECK(endless.exit_code == 1);
+  CHECK_THAT(endless.err, Contains("stdin has more than 65536 bytes, which no token has"));
   const Outcome refused = home.run({"--save", "--stdin", "--group", "other"}, "short\n");
   CHECK(refused.exit_code == 1);
   CHECK_THAT(refused.err, Contains("5 characters"));

@@ -44,7 +44,13 @@ void declare(CLI::App& app, TokenLine& line) {
 }
 
 std::string token_of_stdin() {
-  return native::check_token("stdin", std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()));
+  constexpr std::size_t kMostBytes = 1 << 16;
+  std::string text(kMostBytes + 1, '\0');
+  std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::cin.gcount()));
+  if (text.size() > kMostBytes)
+    throw InvalidArgument({Errc::invalid_argument, fmt::format("stdin has more than {} bytes, which no token has", kMostBytes)});
+  return native::check_token("stdin", text);
 }
 
 void print_fresh(const TokenLine& line) {
