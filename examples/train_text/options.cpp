@@ -94,7 +94,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
       "options and text count for all; of another rank's only its own folder for checkpoints does.",
       "train_text");
   app.footer(kExample);
-  app.add_option("--data", options.data, "Text file, or folder of sources and documents")->capture_default_str();
+  app.add_option("--data", options.data, "Text file, or folder of sources and documents; no device or pipe")->capture_default_str();
   app.add_option("--steps", options.steps, "Updates of the parameters")->capture_default_str();
   app.add_option("--batch", options.batch, "Sequences per step of the whole group; the ranks share them")->capture_default_str();
   app.add_option("--seed", options.seed, "Chooses the initial parameters and the batches")->capture_default_str();

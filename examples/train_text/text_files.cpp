@@ -59,6 +59,9 @@ Bytes load_text(const fs::path& path) {
     if (fs::is_directory(path)) {
       for (const fs::path& file : text_files_under(path)) append_file(path / file, text);
     } else {
+      // A device or a pipe may have no end.
+      if (!fs::is_regular_file(path))
+        throw InputError(fmt::format("{} is neither a file nor a folder: only these are read; name the text with --data", path.string()));
       append_file(path, text);
     }
   } catch (const fs::filesystem_error& error) {

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <batches.hpp>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -45,6 +47,11 @@ TEST_CASE("a text that cannot be used is an error that says so") {
   folder.write("empty.txt", "");
   CHECK_THROWS_WITH(load_text(folder.path() / "missing.txt"), Catch::Contains("missing.txt") && Catch::Contains("--data"));
   CHECK_THROWS_WITH(load_text(folder.path() / "empty.txt"), Catch::Contains("holds no text"));
+  // Another one without an end would be read until the memory is full.
+  CHECK_THROWS_WITH(load_text("/dev/null"), Catch::Contains("/dev/null is neither a file nor a folder"));
+  const std::filesystem::path pipe = folder.path() / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(load_text(pipe), Catch::Contains("pipe is neither a file nor a folder"));
   CHECK_THROWS_AS(Corpus(counted_text(33), 16), InputError);
   CHECK_THROWS_WITH(Corpus(counted_text(33), 16), Catch::Contains("33 bytes") && Catch::Contains("at least 34"));
   CHECK_NOTHROW(Corpus(counted_text(34), 16));
