@@ -45,6 +45,9 @@ std::vector<std::string> communication_types() {
   return names;
 }
 
+/// A variable of the shell that is not set makes an empty name, and what was to be written there would be lost without a word.
+std::string problem_of_name(const std::string& name) { return name.empty() ? "an empty name; is a variable of the shell not set?" : ""; }
+
 void check(const Options& options) {
   if (const std::string problem = problem_of(options); !problem.empty()) throw InputError(problem);
   if (options.resume && options.checkpoint.empty()) throw InputError("--resume needs --checkpoint DIR, the folder to go on from");
@@ -94,7 +97,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
       "options and text count for all; of another rank's only its own folder for checkpoints does.",
       "train_text");
   app.footer(kExample);
-  app.add_option("--data", options.data, "Text file, or folder of sources and documents; no device or pipe")->capture_default_str();
+  app.add_option("--data", options.data, "Text file, or folder of sources and documents; no device or pipe")
+      ->check(problem_of_name)
+      ->capture_default_str();
   app.add_option("--steps", options.steps, "Updates of the parameters")->capture_default_str();
   app.add_option("--batch", options.batch, "Sequences per step of the whole group; the ranks share them")->capture_default_str();
   app.add_option("--seed", options.seed, "Chooses the initial parameters and the batches")->capture_default_str();
@@ -143,15 +148,19 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->needs(inner)
       ->capture_default_str();
   app.add_flag("--json", options.json, "Rank 0 ends with one line of JSON on stdout; all else goes to stderr");
-  app.add_option("--log-losses", options.log_losses, "Rank 0 writes each step's number and mean loss to this file; --resume appends");
+  app.add_option("--log-losses", options.log_losses, "Rank 0 writes each step's number and mean loss to this file; --resume appends")
+      ->check(problem_of_name);
   app.add_option(
-      "--log-hashes", options.log_hashes,
-      "Whenever the ranks compare their parameters, each writes the step and its own hash to this file, its rank behind the name");
+         "--log-hashes", options.log_hashes,
+         "Whenever the ranks compare their parameters, each writes the step and its own hash to this file, its rank behind the name")
+      ->check(problem_of_name);
   app.add_option("--trace", options.trace,
                  "Write what this rank does when to FILE, which opens in ui.perfetto.dev; a rank among several writes its part beside it. "
                  "`ringlet launch --trace` makes one file for all ranks")
-      ->type_name("FILE");
-  app.add_option("--checkpoint", options.checkpoint, "Folder for checkpoints, shared by the ranks or on each machine; the newest two stay");
+      ->type_name("FILE")
+      ->check(problem_of_name);
+  app.add_option("--checkpoint", options.checkpoint, "Folder for checkpoints, shared by the ranks or on each machine; the newest two stay")
+      ->check(problem_of_name);
   CLI::Option* every =
       app.add_option("--checkpoint-every", options.checkpoint_every, "Steps between checkpoints; the last step has one too")
           ->capture_default_str();
