@@ -82,14 +82,12 @@ struct MlpBranch {
 }  // namespace
 
 std::string problem_of(const ModelShape& shape) {
-  // Parameter counts within these limits cannot overflow.
-  constexpr int kMax = 1 << 16;
   constexpr double kMaxParameters = 1U << 29;
   const std::pair<const char*, int> numbers[] = {
       {"--layers", shape.layers}, {"--width", shape.width}, {"--heads", shape.heads}, {"--context", shape.context}};
   for (const auto& [option, value] : numbers) {
     if (value < 1) return std::string(option) + " must be at least 1, not " + std::to_string(value);
-    if (value > kMax) return std::string(option) + " must be at most " + std::to_string(kMax) + ", not " + std::to_string(value);
+    if (value > kMaxSize) return std::string(option) + " must be at most " + std::to_string(kMaxSize) + ", not " + std::to_string(value);
   }
   if (shape.width % shape.heads != 0) {
     return "--width " + std::to_string(shape.width) + " cannot be shared by --heads " + std::to_string(shape.heads) +

@@ -12,6 +12,9 @@
 
 namespace train_text {
 
+/// The largest number in a ModelShape. Counts of parameters below it cannot overflow.
+constexpr int kMaxSize = 1 << 16;
+
 struct ModelShape {
   int layers = 2;
   int width = 96;

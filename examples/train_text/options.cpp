@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
 #include <iostream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,22 @@ std::vector<std::string> communication_types() {
 
 /// A variable of the shell that is not set makes an empty name, and what was to be written there would be lost without a word.
 std::string problem_of_name(const std::string& name) { return name.empty() ? "an empty name; is a variable of the shell not set?" : ""; }
+
+/// CLI11 itself takes -1 and too large numbers for others, or does not say what is possible.
+template <class T>
+CLI::Option* add_number(CLI::App& app, const std::string& names, T& value, T least, T most, const std::string& description) {
+  const auto check = [least, most](const std::string& text) {
+    T number{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size() && number >= least && number <= most) return std::string();
+    return fmt::format("a whole number from {} to {} is possible, not {}", least, most, text);
+  };
+  return app.add_option(names, value, description)->check(check)->capture_default_str();
+}
+
+CLI::Option* add_number(CLI::App& app, const std::string& names, int& value, Range range, const std::string& description) {
+  return add_number(app, names, value, range.least, range.most, description);
+}
 
 void check(const Options& options) {
   if (const std::string problem = problem_of(options); !problem.empty()) throw InputError(problem);
@@ -100,9 +118,10 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--data", options.data, "Text file, or folder of sources and documents; no device or pipe")
       ->check(problem_of_name)
       ->capture_default_str();
-  app.add_option("--steps", options.steps, "Updates of the parameters")->capture_default_str();
-  app.add_option("--batch", options.batch, "Sequences per step of the whole group; the ranks share them")->capture_default_str();
-  app.add_option("--seed", options.seed, "Chooses the initial parameters and the batches")->capture_default_str();
+  add_number(app, "--steps", options.steps, kSteps, "Updates of the parameters");
+  add_number(app, "--batch", options.batch, kSequences, "Sequences per step of the whole group; the ranks share them");
+  add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
+             "Chooses the initial parameters and the batches");
   CLI::Option* rate = app.add_option("--learning-rate", options.learning_rate,
                                      fmt::format("Peak learning rate of AdamW; {} unless given with --inner-steps", kInnerLearningRate))
                           ->capture_default_str();
@@ -110,37 +129,32 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_flag("--fsdp", fsdp,
                "Each rank updates its shard of the parameters, and one more beside it, and keeps the optimizer's state for these alone");
   app.add_flag("--fully-shard", fully_shard, "Each rank keeps its shard of the parameters too; full ones are gathered module by module");
-  app.add_option("--layers", options.shape.layers, "Transformer blocks")->capture_default_str();
-  app.add_option("--width", options.shape.width, "Features per token")->capture_default_str();
-  app.add_option("--heads", options.shape.heads, "Attention heads; must divide the width")->capture_default_str();
-  app.add_option("--context", options.shape.context, "Bytes of text that the model sees")->capture_default_str();
-  app.add_option("--all-reduce-size", options.all_reduce_size,
-                 "Bytes of gradients moved together; 0: each part by itself (--fully-shard: a module's together)")
-      ->capture_default_str();
+  add_number(app, "--layers", options.shape.layers, kSizes, "Transformer blocks");
+  add_number(app, "--width", options.shape.width, kSizes, "Features per token");
+  add_number(app, "--heads", options.shape.heads, kSizes, "Attention heads; must divide the width");
+  add_number(app, "--context", options.shape.context, kSizes, "Bytes of text that the model sees");
+  add_number(app, "--all-reduce-size", options.all_reduce_size, std::int64_t{0}, std::numeric_limits<std::int64_t>::max(),
+             "Bytes of gradients moved together; 0: each part by itself (--fully-shard: a module's together)");
   app.add_option("--shares", shares,
                  "even: the ranks share a batch evenly; measured: the slower a rank, the fewer sequences (--inner-steps: steps) it takes; "
                  "auto: measured beside "
                  "browsers, else even")
       ->check(CLI::IsMember({"auto", "even", "measured"}))
       ->capture_default_str();
-  app.add_option("--check-every", options.check_every, "Steps between two comparisons of the ranks' parameters; 0: only at the end")
-      ->capture_default_str();
+  add_number(app, "--check-every", options.check_every, kStepsOrNone,
+             "Steps between two comparisons of the ranks' parameters; 0: only at the end");
   app.add_option("--wire,--communication-type", communication_type,
                  "Type of the gradients on the network: none keeps f32; int8 and int4 are in blocks with one scale, with error feedback")
       ->check(CLI::IsMember(communication_types()))
       ->capture_default_str();
   CLI::Option* inner =
-      app.add_option(
-             "--inner-steps", options.inner_steps,
-             "Each rank trains alone for so many steps before the ranks average their parameters (DiLoCo), for slow networks: it sends "
-             "that many times less, and costs loss; 0: gradients are averaged in each step")
-          ->capture_default_str();
-  app.add_option("--fragments", options.fragments, "With --inner-steps: parts of the model that are averaged one after the other")
-      ->needs(inner)
-      ->capture_default_str();
-  app.add_option("--overlap", options.overlap, "With --inner-steps: steps that go on while a part is averaged")
-      ->needs(inner)
-      ->capture_default_str();
+      add_number(app, "--inner-steps", options.inner_steps, kStepsOrNone,
+                 "Each rank trains alone for so many steps before the ranks average their parameters (DiLoCo), for slow networks: it sends "
+                 "that many times less, and costs loss; 0: gradients are averaged in each step");
+  add_number(app, "--fragments", options.fragments, kSteps, "With --inner-steps: parts of the model that are averaged one after the other")
+      ->needs(inner);
+  add_number(app, "--overlap", options.overlap, kStepsOrNone, "With --inner-steps: steps that go on while a part is averaged")
+      ->needs(inner);
   app.add_option("--outer-lr", options.outer_learning_rate, "With --inner-steps: learning rate of the averages")
       ->needs(inner)
       ->capture_default_str();
@@ -162,8 +176,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--checkpoint", options.checkpoint, "Folder for checkpoints, shared by the ranks or on each machine; the newest two stay")
       ->check(problem_of_name);
   CLI::Option* every =
-      app.add_option("--checkpoint-every", options.checkpoint_every, "Steps between checkpoints; the last step has one too")
-          ->capture_default_str();
+      add_number(app, "--checkpoint-every", options.checkpoint_every, kSteps, "Steps between checkpoints; the last step has one too");
   app.add_flag("--resume", options.resume, "Goes on from the newest checkpoint; the mode and the number of ranks may be others");
   try {
     app.parse(argc, argv);

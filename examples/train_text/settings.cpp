@@ -14,9 +14,6 @@ constexpr std::uint32_t kMagic = 0x54584554;  // "TEXT"
 constexpr std::uint32_t kVersion = 3;
 constexpr std::uint8_t kNoType = 255;
 constexpr std::uint8_t kFirstBlocks = 128;  // a type below is a dtype's number, one from here on a block format's
-// These limits are far above any use of this program, and below any overflow.
-constexpr int kMaxSteps = 1'000'000'000;
-constexpr int kMaxSequences = 1 << 20;
 constexpr std::uint32_t kMaxFolderBytes = 4096;
 
 class RecordWriter {
@@ -107,24 +104,26 @@ std::string text_of(double value) {
   return text.data();
 }
 
-std::string out_of(const char* option, int least, int most, int value) {
-  if (value >= least && value <= most) return {};
+std::string out_of(const char* option, Range range, int value) {
+  if (value >= range.least && value <= range.most) return {};
   const std::string name(option);
-  return value < least ? name + " must be at least " + std::to_string(least) + ", not " + std::to_string(value)
-                       : name + " must be at most " + std::to_string(most) + ", not " + std::to_string(value);
+  return value < range.least ? name + " must be at least " + std::to_string(range.least) + ", not " + std::to_string(value)
+                             : name + " must be at most " + std::to_string(range.most) + ", not " + std::to_string(value);
 }
 
 std::string problem_of_numbers(const Settings& settings) {
   for (const std::string& problem :
-       {out_of("--steps", 1, kMaxSteps, settings.steps), out_of("--batch", 1, kMaxSequences, settings.batch),
-        out_of("--check-every", 0, kMaxSteps, settings.check_every), out_of("--checkpoint-every", 1, kMaxSteps, settings.checkpoint_every),
-        out_of("the number of steps between two measurements", 1, kMaxSteps, settings.measure_every),
-        out_of("the number of windows to evaluate", 1, kMaxSequences, settings.validation_windows),
-        out_of("the number of bytes to write", 0, kMaxSteps, settings.sample_bytes),
-        out_of("--inner-steps", 0, kMaxSteps, settings.inner_steps), out_of("--fragments", 1, kMaxSteps, settings.fragments),
-        out_of("--overlap", 0, kMaxSteps, settings.overlap), out_of("the number of browsers", 0, kMaxSequences, settings.guests)}) {
+       {out_of("--steps", kSteps, settings.steps), out_of("--batch", kSequences, settings.batch),
+        out_of("--check-every", kStepsOrNone, settings.check_every), out_of("--checkpoint-every", kSteps, settings.checkpoint_every),
+        out_of("the number of steps between two measurements", kSteps, settings.measure_every),
+        out_of("the number of windows to evaluate", kSequences, settings.validation_windows),
+        out_of("the number of bytes to write", kStepsOrNone, settings.sample_bytes),
+        out_of("--inner-steps", kStepsOrNone, settings.inner_steps), out_of("--fragments", kSteps, settings.fragments),
+        out_of("--overlap", kStepsOrNone, settings.overlap), out_of("the number of browsers", {0, kSequences.most}, settings.guests)}) {
     if (!problem.empty()) return problem;
   }
+  if (settings.all_reduce_size < 0)
+    return "--all-reduce-size must be 0 (each part by itself) or more, not " + std::to_string(settings.all_reduce_size);
   if (!(settings.learning_rate > 0) || !std::isfinite(settings.learning_rate))
     return "--learning-rate must be above 0, not " + text_of(settings.learning_rate);
   if (!(settings.clip_norm >= 0) || !std::isfinite(settings.clip_norm))
@@ -151,8 +150,9 @@ std::string problem_of_outer(const Settings& settings) {
            std::to_string(settings.overlap);
   if (!(settings.outer_learning_rate > 0) || !std::isfinite(settings.outer_learning_rate))
     return "--outer-lr must be above 0, not " + text_of(settings.outer_learning_rate);
-  if (!(settings.outer_momentum >= 0) || !std::isfinite(settings.outer_momentum))
-    return "--outer-momentum must be 0 or more, not " + text_of(settings.outer_momentum);
+  // From 1 on no average is ever forgotten.
+  if (!(settings.outer_momentum >= 0 && settings.outer_momentum < 1))
+    return "--outer-momentum must be at least 0 and below 1, not " + text_of(settings.outer_momentum);
   return {};
 }
 

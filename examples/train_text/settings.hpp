@@ -60,6 +60,16 @@ struct Settings {
 /// The wire of gradients that are sent in blocks: with error feedback, and the parts of the model that are small as bf16.
 ringlet::Wire wire_in_blocks(ringlet::BlockFormat format);
 
+/// What the numbers of a run may be. The limits are far above any use of this program, and below any overflow.
+struct Range {
+  int least = 0;
+  int most = 1'000'000'000;
+};
+constexpr Range kSteps{1};
+constexpr Range kStepsOrNone{0};
+constexpr Range kSequences{1, 1 << 20};
+constexpr Range kSizes{1, kMaxSize};
+
 /// What `learning_rate` is where a rank trains alone and nothing is said: the few sequences of one rank make a noisier step than all do.
 constexpr double kInnerLearningRate = 3e-3;
 

@@ -30,7 +30,7 @@ Settings unusual_settings() {
           .seed = 0x123456789abcdef0,
           .learning_rate = 1.5e-7,
           .clip_norm = 0,
-          .all_reduce_size = -1,
+          .all_reduce_size = (std::int64_t{1} << 40) + 7,
           .communication_type = ringlet::DType::bf16,
           .shares = Shares::measured,
           .measure_every = 6,

@@ -383,16 +383,16 @@ TEST_CASE("the trainer refuses what it cannot use") {
   refused(1, text, {"--fsdp", "--fully-shard"}, "choose one");
   refused(1, text, {"--clip-norm", "-1"}, "--clip-norm");
   refused(1, text, {"--fragments", "2"}, "--fragments requires --inner-steps");
-  refused(1, text, {"--inner-steps", "-1"}, "--inner-steps must be at least 0, not -1");
+  refused(1, text, {"--inner-steps", "-1"}, "--inner-steps: a whole number from 0 to 1000000000 is possible, not -1");
   refused(1, text, {"--inner-steps", "50", "--fully-shard"}, "leave out --fully-shard");
   refused(1, text, {"--inner-steps", "50", "--fragments", "4"}, "4 does not divide 50");
   refused(1, text, {"--inner-steps", "50", "--steps", "1601"}, "--steps must be a multiple of the 50 steps");
   refused(1, text, {"--inner-steps", "50", "--overlap", "50"}, "--overlap must be below the 50 steps");
   refused(1, text, {"--inner-steps", "50", "--outer-lr", "0"}, "--outer-lr must be above 0, not 0");
-  refused(1, text, {"--inner-steps", "50", "--outer-momentum", "-1"}, "--outer-momentum must be 0 or more, not -1");
+  refused(1, text, {"--inner-steps", "50", "--outer-momentum", "-1"}, "--outer-momentum must be at least 0 and below 1, not -1");
   refused(1, text, {"--inner-steps", "50", "--steps", "50", "--fragments", "50"}, "--fragments must be at most 18");
   refused(1, text, {"--resume"}, "--checkpoint DIR");
   refused(1, text, {"--checkpoint-every", "5"}, "--checkpoint DIR");
-  refused(1, text, {"--checkpoint", directory.path(), "--checkpoint-every", "0"}, "at least 1");
+  refused(1, text, {"--checkpoint", directory.path(), "--checkpoint-every", "0"}, "from 1 to");
   refused(2, text, {"--checkpoint", directory.path() + "/none", "--resume"}, "no checkpoint in " + directory.path() + "/none");
 }
