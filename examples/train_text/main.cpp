@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <ringlet/ringlet.hpp>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "checkpoints.hpp"
 #include "corpus.hpp"
 #include "input_error.hpp"
+#include "loss_log.hpp"
 #include "options.hpp"
 #include "outer_program.hpp"
 #include "output.hpp"
@@ -52,13 +52,17 @@ ringlet::InitOptions group_options(const Options& own) {
 class Reporter {
  public:
   Reporter(const Options& options, const Corpus& corpus, const ringlet::Group& group, bool joins)
-      : options_(options), out_(options.json ? stderr : stdout), speaks_(group.rank() == 0), joined_(joins) {
+      : options_(options),
+        out_(options.json ? stderr : stdout),
+        speaks_(group.rank() == 0),
+        joined_(joins),
+        loss_log_(options.log_losses, 1) {
     report_.ranks = group.size();
     report_.unigram_entropy = unigram_entropy(corpus.text());
     report_.mode = name_of(options.mode);
-    begin_to_speak(options.resume);
+    if (speaks_) loss_log_.begin(options.resume);
     if (!options.log_hashes.empty())
-      hash_log_ = open_log(fmt::format("{}.{}", options.log_hashes.string(), group.rank()), "--log-hashes", options.resume);
+      hash_log_.open(fmt::format("{}.{}", options.log_hashes.string(), group.rank()), "--log-hashes", options.resume);
   }
 
   void begin(const Trainer& trainer, std::size_t text_bytes) {
@@ -78,7 +82,8 @@ class Reporter {
     if (act == Act::regroup) regrouped(trainer);
   }
 
-  void end(const Trainer& trainer) {
+  /// Returns whether the logs have all that they should.
+  bool end(const Trainer& trainer) {
     const Run& run = trainer.run();
     report_.seconds = run.training_seconds();
     if (report_.steps > 0) report_.tokens_per_second = report_.steps * tokens_per_step() / report_.seconds;
@@ -86,16 +91,14 @@ class Reporter {
     report_.parameter_hash = run.hashes()[0];
     report_.parameter_bytes_per_rank = trainer.store().parameter_bytes();
     report_.optimizer_bytes_per_rank = trainer.store().optimizer_bytes();
-    if (!speaks_) return;
-    print_report(report_, options_.json, trainer.sample());
+    if (speaks_) print_report(report_, options_.json, trainer.sample());
+    loss_log_.close();
+    hash_log_.close();
+    return !loss_log_.has_failed() && !hash_log_.has_failed();
   }
 
  private:
   double tokens_per_step() const { return static_cast<double>(options_.batch) * options_.shape.context; }
-
-  void begin_to_speak(bool appends) {
-    if (speaks_) loss_log_ = open_log(options_.log_losses, "--log-losses", appends);
-  }
 
   void began(const Trainer& trainer) {
     steps_done_ = trainer.first_step();
@@ -118,8 +121,8 @@ class Reporter {
                  "train_text: the others had gone on without this rank ({}); after {:.0f} ms it has joined them again as rank {} of {}\n",
                  now.cause, now.seconds * 1e3, trainer.group().rank(), now.ranks);
     const bool spoke = std::exchange(speaks_, trainer.group().rank() == 0);
-    if (!speaks_) return;
-    if (!spoke) begin_to_speak(true);
+    if (!speaks_) return loss_log_.stop();
+    if (!spoke) loss_log_.take_over(steps_done_);
     // The pace before says nothing of what is left.
     show_progress();
     progress_->note(change_text(steps_done_, now.ranks, now.ranks - now.ranks_before, now.ranks_before, now.seconds, now.cause));
@@ -134,22 +137,20 @@ class Reporter {
 
   void took_step(const Run& run) {
     ++steps_done_;
+    loss_log_.add(steps_done_ - 1, run.loss());
     if (!speaks_) return;
-    if (loss_log_.is_open()) loss_log_ << fmt::format("{} {}\n", steps_done_ - 1, run.loss()) << std::flush;
     progress_->update(steps_done_, run.loss(), run.waiting_share());
   }
 
-  void compared(const Run& run) {
-    if (hash_log_.is_open()) hash_log_ << run.steps_compared() << ' ' << in_hexadecimal(run.own_hash()) << '\n';
-  }
+  void compared(const Run& run) { hash_log_.write(fmt::format("{} {}\n", run.steps_compared(), in_hexadecimal(run.own_hash()))); }
 
   const Options& options_;
   std::FILE* out_;
   bool speaks_;
   const bool joined_;
   Report report_;
-  std::ofstream loss_log_;
-  std::ofstream hash_log_;
+  LossLog loss_log_;
+  LogFile hash_log_;
   std::optional<Progress> progress_;
   int steps_done_ = 0;
   bool validated_ = false;
@@ -165,8 +166,7 @@ int run(Options own) {
   // Those who train with few averages go on with these, so a rank that joins them has to know by itself what they have.
   if (own.inner_steps > 0 && std::getenv("RINGLET_JOIN") != nullptr) {
     const SharedInputs inputs = join_inputs(group, own, [&] { return load_text(own.data); });
-    run_outer(inputs.options, inputs.corpus, std::move(group), true);
-    return kSuccess;
+    return run_outer(inputs.options, inputs.corpus, std::move(group), true) ? kSuccess : kFailure;
   }
   const SharedInputs inputs =
       share_inputs(group, own, [&] { return text ? std::exchange(text, std::nullopt).value() : load_text(own.data); });
@@ -174,17 +174,15 @@ int run(Options own) {
     fmt::print(stderr, "train_text: rank 0 decides about the settings; other than was given to rank {}, {}\n", group.rank(),
                inputs.overruled);
 
-  if (inputs.options.inner_steps > 0) {
-    run_outer(inputs.options, inputs.corpus, std::move(group), false);
-    return kSuccess;
-  }
+  if (inputs.options.inner_steps > 0) return run_outer(inputs.options, inputs.corpus, std::move(group), false) ? kSuccess : kFailure;
   const bool joins = inputs.running;
   Reporter reporter(inputs.options, inputs.corpus, group, joins);
   Trainer trainer(inputs.options, inputs.corpus, std::move(group), joins);
   if (!joins) reporter.begin(trainer, inputs.corpus.text().size());
   for (Act act = Act::beginning; act != Act::end; reporter.after(act, trainer)) act = trainer.advance();
-  reporter.end(trainer);
-  return kSuccess;
+  const bool logs_are_whole = reporter.end(trainer);
+  await_report(trainer.group());
+  return logs_are_whole ? kSuccess : kFailure;
 }
 
 }  // namespace

@@ -28,7 +28,10 @@ constexpr const char* kExample =
     "  ringlet launch -n 4 --trace trace.json -- train_text --steps 50\n"
     "With checkpoints, and on from the newest one with three ranks:\n"
     "  ringlet launch -n 4 -- train_text --checkpoint saved --checkpoint-every 200\n"
-    "  ringlet launch -n 3 -- train_text --checkpoint saved --checkpoint-every 200 --resume";
+    "  ringlet launch -n 3 -- train_text --checkpoint saved --checkpoint-every 200 --resume\n"
+    "\n"
+    "Exit codes: 0 done; 1 the training failed, or it is done and a log is not whole (stderr says so when it happens); 2 a mistake on the\n"
+    "command line, or a text or a checkpoint that does not fit.";
 
 Mode chosen_mode(bool fsdp, bool fully_shard) {
   if (fsdp && fully_shard) throw InputError("--fsdp and --fully-shard are two modes of training: choose one of them");
@@ -162,7 +165,10 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->needs(inner)
       ->capture_default_str();
   app.add_flag("--json", options.json, "Rank 0 ends with one line of JSON on stdout; all else goes to stderr");
-  app.add_option("--log-losses", options.log_losses, "Rank 0 writes each step's number and mean loss to this file; --resume appends")
+  app.add_option("--log-losses", options.log_losses,
+                 "Rank 0 writes each step's number and mean loss to this file (--inner-steps: those of its own sequences; where it is "
+                 "lost, the next "
+                 "rank's follow); --resume appends")
       ->check(problem_of_name);
   app.add_option(
          "--log-hashes", options.log_hashes,

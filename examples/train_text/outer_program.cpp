@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "generate.hpp"
-#include "input_error.hpp"
+#include "loss_log.hpp"
 #include "outer_training.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -20,15 +19,22 @@
 namespace train_text {
 namespace {
 
+constexpr const char* kLogHashes = "--log-hashes";
+
 /// What rank 0 prints, and the logs.
 class OuterReporter {
  public:
   OuterReporter(const Options& options, const Corpus& corpus, const ringlet::Group& group)
-      : options_(options), out_(options.json ? stderr : stdout), speaks_(group.rank() == 0), rank_(group.rank()) {
+      : options_(options),
+        out_(options.json ? stderr : stdout),
+        speaks_(group.rank() == 0),
+        loss_log_(options.log_losses, steps_between_averages(options)) {
     report_.ranks = group.size();
     report_.unigram_entropy = unigram_entropy(corpus.text());
     report_.mode = "outer";
-    if (speaks_) open_loss_log(options.resume);
+    if (speaks_) loss_log_.begin(options.resume);
+    // It is written at the end alone; a folder that is missing is better told now.
+    if (!options.log_hashes.empty()) LogFile().open(hash_file(group.rank()), kLogHashes, true);
   }
 
   void begin(OuterTraining& training, const ringlet::Group& group, std::size_t text_bytes) {
@@ -44,22 +50,24 @@ class OuterReporter {
     began_ = Clock::now();
   }
 
-  void took_step(const OuterTraining& training, int step, double loss) {
+  void took_step(const OuterTraining& training, const ringlet::InnerStep& step, double loss) {
+    // A rank that was left out and has joined again is not told that it is another one now.
+    if (speaks_ && step.rank != 0) stop_speaking();
+    const int number = static_cast<int>(step.number);
+    loss_log_.add(number, loss);
     if (!speaks_) return;
-    if (loss_log_.is_open()) loss_log_ << fmt::format("{} {}\n", step, loss) << std::flush;
     if (!progress_) progress_.emplace(out_, training.first_step(), options_.steps, tokens_per_step());
-    progress_->update(step + 1, loss, waiting_share(training));
+    progress_->update(number + 1, loss, waiting_share(training));
   }
 
   /// Where rank 0 was lost, the next one is rank 0 now.
   void changed(const ringlet::MembershipChange& change) {
     report_.ranks = change.world.size();
-    rank_ = change.world.rank();
-    const bool spoke = std::exchange(speaks_, rank_ == 0);
+    const bool spoke = std::exchange(speaks_, change.world.rank() == 0);
     if (!speaks_) return;
-    if (!spoke) open_loss_log(true);
-    progress_.reset();
     const int step = static_cast<int>(change.step) * steps_between_averages(options_);
+    if (!spoke) loss_log_.take_over(step);
+    progress_.reset();
     const int before = change.world.size() + static_cast<int>(change.lost.size());
     const double pause = std::chrono::duration<double>(change.pause).count();
     fmt::print(
@@ -68,7 +76,8 @@ class OuterReporter {
     std::fflush(out_);
   }
 
-  void end(OuterTraining& training) {
+  /// Returns whether the logs have all that they should.
+  bool end(OuterTraining& training) {
     report_.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     report_.ranks = training.world().size();
     report_.steps = training.first_step() < 0 ? 0 : options_.steps - training.first_step();
@@ -78,12 +87,13 @@ class OuterReporter {
     report_.parameter_hash = training.parameter_hash();
     report_.parameter_bytes_per_rank = training.replica().parameter_bytes() + training.outer_bytes();
     report_.optimizer_bytes_per_rank = training.replica().optimizer_bytes();
-    log_hash();
-    if (training.world().rank() != 0) return;
+    const bool logs_are_whole = end_logs(training.world().rank());
+    if (training.world().rank() != 0) return logs_are_whole;
     report_.last_validation_loss = training.validate();
     const std::string sample =
         options_.sample_bytes > 0 ? generate(training.model(), training.replica(), "\n", {.bytes = options_.sample_bytes}) : std::string();
     print_report(report_, options_.json, sample);
+    return logs_are_whole;
   }
 
  private:
@@ -96,35 +106,44 @@ class OuterReporter {
     return seconds > 0 ? std::max(1 - training.computing_seconds() / seconds, 0.0) : 0.0;
   }
 
-  void open_loss_log(bool appends) {
-    if (!loss_log_.is_open()) loss_log_ = open_log(options_.log_losses, "--log-losses", appends);
+  void stop_speaking() {
+    speaks_ = false;
+    progress_.reset();
+    loss_log_.stop();
   }
 
-  void log_hash() const {
-    if (options_.log_hashes.empty()) return;
-    std::ofstream log = open_log(fmt::format("{}.{}", options_.log_hashes.string(), rank_), "--log-hashes", options_.resume);
-    log << options_.steps << ' ' << in_hexadecimal(report_.parameter_hash) << '\n';
-    if (!log.flush()) throw InputError(fmt::format("cannot write to {}.{}", options_.log_hashes.string(), rank_));
+  std::string hash_file(int rank) const { return fmt::format("{}.{}", options_.log_hashes.string(), rank); }
+
+  bool end_logs(int rank) {
+    loss_log_.close();
+    LogFile hash_log;
+    if (!options_.log_hashes.empty()) {
+      hash_log.open_late(hash_file(rank), kLogHashes, options_.resume);
+      hash_log.write(fmt::format("{} {}\n", options_.steps, in_hexadecimal(report_.parameter_hash)));
+      hash_log.close();
+    }
+    return !loss_log_.has_failed() && !hash_log.has_failed();
   }
 
   const Options& options_;
   std::FILE* out_;
   bool speaks_;
-  int rank_;
+  LossLog loss_log_;
   Report report_;
-  std::ofstream loss_log_;
   std::optional<Progress> progress_;
   Clock::time_point began_;
 };
 
 }  // namespace
 
-void run_outer(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins) {
+bool run_outer(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins) {
   OuterReporter reporter(options, corpus, group);
   OuterTraining training(options, corpus, group, joins, [&](const ringlet::MembershipChange& change) { reporter.changed(change); });
   reporter.begin(training, std::exchange(group, ringlet::Group()), corpus.text().size());
-  training.run([&](int step, double loss) { reporter.took_step(training, step, loss); });
-  reporter.end(training);
+  training.run([&](const ringlet::InnerStep& step, double loss) { reporter.took_step(training, step, loss); });
+  const bool logs_are_whole = reporter.end(training);
+  await_report(training.world());
+  return logs_are_whole;
 }
 
 }  // namespace train_text

@@ -7,7 +7,8 @@
 
 namespace train_text {
 
-/// Runs the program with `inner_steps`, prints rank 0's report and writes the logs. Collective, except where this rank joins others.
-void run_outer(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins);
+/// Runs the program with `inner_steps`, prints rank 0's report and writes the logs. Returns whether these have all that they should.
+/// Collective, except where this rank joins others.
+bool run_outer(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins);
 
 }  // namespace train_text

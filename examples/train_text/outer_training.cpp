@@ -70,17 +70,17 @@ void OuterTraining::require_same_inputs(const ringlet::Checkpoint& state) const 
     throw InputError("the other ranks, or the checkpoint, have another text or other settings: with --inner-steps give all the same");
 }
 
-void OuterTraining::run(const std::function<void(int step, double loss)>& after) {
+void OuterTraining::run(const std::function<void(const ringlet::InnerStep& step, double loss)>& after) {
   trainer_.run(static_cast<std::uint64_t>(options_.steps), [&](const ringlet::InnerStep& step) { return take_step(step, after); });
   world_ = trainer_.world();
   compare_hashes();
 }
 
-double OuterTraining::take_step(const ringlet::InnerStep& step, const std::function<void(int, double)>& after) {
+double OuterTraining::take_step(const ringlet::InnerStep& step, const std::function<void(const ringlet::InnerStep&, double)>& after) {
   steps_.begin(step.number, step.rank, step.ranks);
   steps_.work(Run::kAll);
   if (!steps_.problem().empty()) throw std::runtime_error(steps_.problem());
-  if (steps_.share() > 0) after(static_cast<int>(step.number), steps_.loss());
+  if (steps_.share() > 0) after(step, steps_.loss());
   return steps_.share();
 }
 

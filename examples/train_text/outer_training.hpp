@@ -20,10 +20,10 @@ class OuterTraining {
   OuterTraining(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins,
                 std::function<void(const ringlet::MembershipChange&)> on_change);
 
-  /// Trains to the end; `after` gets the number of each step of this rank and its loss. Then all ranks have the same parameters: throws
+  /// Trains to the end; `after` gets each step of this rank and its loss. Then all ranks have the same parameters: throws
   /// `std::runtime_error` if not, or if a loss is not finite, and `ringlet::Error` if the group fails. Throws `InputError` if the others
   /// train with another text or other settings.
-  void run(const std::function<void(int step, double loss)>& after);
+  void run(const std::function<void(const ringlet::InnerStep& step, double loss)>& after);
 
   /// The mean loss of the held-out text with this rank's parameters.
   double validate();
@@ -50,7 +50,7 @@ class OuterTraining {
 
   ringlet::OuterTrainerOptions outer_options(std::function<void(const ringlet::MembershipChange&)> on_change);
   void require_same_inputs(const ringlet::Checkpoint& state) const;
-  double take_step(const ringlet::InnerStep& step, const std::function<void(int, double)>& after);
+  double take_step(const ringlet::InnerStep& step, const std::function<void(const ringlet::InnerStep&, double)>& after);
   void compare_hashes();
 
   const Options& options_;

@@ -4,19 +4,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <ringlet/error.hpp>
 #include <system_error>
 
-#include "input_error.hpp"
-
 namespace train_text {
-
-std::ofstream open_log(const std::filesystem::path& path, const char* option, bool appends) {
-  std::ofstream log;
-  if (path.empty()) return log;
-  log.open(path, appends ? std::ios::app : std::ios::out);
-  if (!log) throw InputError(fmt::format("cannot write {}: choose another file for {}", path.string(), option));
-  return log;
-}
 
 std::string change_text(int step, int ranks, int joined, int ranks_before, double pause_seconds, std::string_view cause) {
   const double pause_ms = pause_seconds * 1e3;
@@ -27,6 +18,15 @@ std::string change_text(int step, int ranks, int joined, int ranks_before, doubl
 void print_report(const Report& report, bool as_json, std::string_view sample) {
   fmt::print("{}\n", as_json ? json_line(report) : summary(report, sample));
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
+}
+
+void await_report(ringlet::Group group) {
+  if (group.guests() > 0) return;
+  try {
+    group.barrier();
+  } catch (const ringlet::Error&) {
+    // The training is done, and whoever is lost now is needed no more.
+  }
 }
 
 }  // namespace train_text

@@ -209,7 +209,7 @@ OuterRecord train_outer(Options options, int natives, int tabs, int slice) {
     }
     const SharedInputs inputs = share_inputs(group, options, [&] { return text; });
     OuterTraining training(inputs.options, inputs.corpus, group, false, {});
-    training.run([](int, double) {});
+    training.run([](const ringlet::InnerStep&, double) {});
     if (group.rank() != 0) return;
     record.hash = in_hexadecimal(training.parameter_hash());
     record.validation_loss = training.validate();

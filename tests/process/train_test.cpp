@@ -3,62 +3,14 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/launch/command_process.hpp"
+#include "text_training.hpp"
 
 using namespace ringlet::test;
 using Catch::Matchers::Contains;
-
-namespace {
-
-/// Writes a text with something to learn in it, and returns its path.
-std::string write_text(const TemporaryDirectory& directory) {
-  const std::string path = directory.path() + "/text.txt";
-  std::ofstream file(path);
-  for (int line = 0; line < 2000; ++line)
-    file << "rank " << line % 7 << " sends " << line % 5 << " chunks to rank " << (line + 1) % 7 << ", then waits.\n";
-  return path;
-}
-
-Outcome train(int ranks, const std::string& text, std::vector<std::string> more, const std::string& width = "32") {
-  std::vector<std::string> arguments{
-      "launch",  "-n", std::to_string(ranks), "--no-prefix", "--", TRAIN_TEXT, "--data", text, "--layers", "1", "--width", width,
-      "--heads", "2",  "--context",           "32"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return run_command(arguments);
-}
-
-std::vector<double> read_losses(const std::string& path) {
-  std::istringstream lines(read_file(path));
-  std::vector<double> losses;
-  for (double step, loss; lines >> step >> loss;) losses.push_back(loss);
-  return losses;
-}
-
-/// The process of a rank that `launcher` has started.
-::pid_t process_of_rank(::pid_t launcher, int rank) {
-  std::istringstream children(read_file(fmt::format("/proc/{0}/task/{0}/children", launcher)));
-  const std::string wanted = fmt::format("RINGLET_RANK={}", rank) + '\0';
-  for (::pid_t child; children >> child;)
-    if (('\0' + read_file(fmt::format("/proc/{}/environ", child))).find('\0' + wanted) != std::string::npos) return child;
-  FAIL("rank " << rank << " has no process");
-  return -1;
-}
-
-nlohmann::json last_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::string last;
-  for (std::string line; std::getline(lines, line);) last = line;
-  return nlohmann::json::parse(last);
-}
-
-}  // namespace
 
 // 10 sequences do not divide by 3 or 4, so this also tests the weighted average.
 TEST_CASE("N ranks on a batch split N ways follow one rank on the whole batch") {
@@ -82,44 +34,6 @@ TEST_CASE("N ranks on a batch split N ways follow one rank on the whole batch") 
       CHECK(together[step] == Approx(alone[step]).epsilon(1e-5));
     }
   }
-}
-
-TEST_CASE("a rank that is killed, rank 0 too, leaves no trace in the losses of those who go on") {
-  const TemporaryDirectory directory;
-  const std::string text = write_text(directory);
-  const auto arguments = [&](const std::string& log) {
-    return std::vector<std::string>{"launch",   "--elastic", "-n",      "3",    "--no-prefix",  "--", TRAIN_TEXT,  "--data", text,
-                                    "--layers", "1",         "--width", "32",   "--heads",      "2",  "--context", "32",     "--batch",
-                                    "8",        "--json",    "--steps", "2000", "--log-losses", log};
-  };
-  const std::string log = directory.path() + "/undisturbed";
-  REQUIRE(run_command(arguments(log)).exit_code == 0);
-  const auto expected = read_losses(log);
-  REQUIRE(expected.size() == 2000);
-  for (const int victim : {0, 1})
-    for (const std::string mode : {"", "--fsdp", "--fully-shard"}) {
-      const std::string its_log = directory.path() + "/without-" + std::to_string(victim) + mode;
-      std::vector<std::string> its_arguments = arguments(its_log);
-      if (!mode.empty()) its_arguments.push_back(mode);
-      CommandProcess process(its_arguments);
-      process.wait_for_stderr("step 1/2000");
-      ::kill(process_of_rank(process.pid(), victim), SIGKILL);
-      const Outcome outcome = process.finish();
-      CAPTURE(victim, mode, outcome.out, outcome.err);
-      CHECK(outcome.exit_code == 0);
-      CHECK_THAT(outcome.err, Contains("2 of 3 ranks go on"));
-      CHECK_THAT(outcome.err, Contains(fmt::format("went on to the end without rank {} (killed by SIGKILL)", victim)));
-      CHECK(last_line(outcome.out).at("ranks") == 2);
-      std::istringstream lines(read_file(its_log));
-      std::map<int, double> losses;
-      double loss = 0;
-      for (int step = 0; lines >> step >> loss;) CHECK(losses.emplace(step, loss).second);
-      // The step that rank 0 had not written down when it was killed may be missing.
-      CHECK(losses.size() >= expected.size() - (victim == 0 ? 1 : 0));
-      // Sums in another order round otherwise, and training makes more and more of that.
-      for (const auto& [step, its_loss] : losses)
-        if (step < 400) CHECK(its_loss == Approx(expected[static_cast<std::size_t>(step)]).epsilon(1e-3));
-    }
 }
 
 TEST_CASE("a rank that stood still and was left out joins the others again by itself, also one that was rank 0") {
@@ -261,24 +175,6 @@ TEST_CASE("the same seed gives the same parameters, another seed others") {
   };
   CHECK(hash("7") == hash("7"));
   CHECK(hash("7") != hash("8"));
-}
-
-TEST_CASE("each rank logs the hashes of its own parameters") {
-  const TemporaryDirectory directory;
-  const std::string log = directory.path() + "/hashes";
-  const Outcome outcome =
-      train(2, write_text(directory), {"--steps", "5", "--batch", "4", "--check-every", "2", "--json", "--log-hashes", log});
-  REQUIRE(outcome.exit_code == 0);
-  std::istringstream lines(read_file(log + ".0"));
-  std::vector<int> steps;
-  std::string hash;
-  for (int step; lines >> step >> hash;) {
-    steps.push_back(step);
-    CHECK(hash.size() == 16);
-  }
-  CHECK(steps == std::vector{2, 4, 5});
-  CHECK(last_line(outcome.out).at("parameter_hash") == hash);
-  CHECK(read_file(log + ".1") == read_file(log + ".0"));
 }
 
 TEST_CASE("modes that shard keep a part on each rank and learn the same") {

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace train_text {
+
+/// A log beside the training, which is worth more: what cannot be written is told once on stderr, and the training goes on without it.
+class LogFile {
+ public:
+  /// Opens the file of an option such as "--log-losses" before the training begins. Throws `InputError` if it cannot be written.
+  void open(const std::filesystem::path& path, const char* option, bool appends);
+  /// Opens it while or after the ranks train, so it does not throw.
+  void open_late(const std::filesystem::path& path, const char* option, bool appends);
+  /// Nothing happens where it is not open.
+  void write(std::string_view line);
+  void close();
+  bool is_open() const { return file_ != nullptr; }
+  /// Whether something could not be written.
+  bool has_failed() const { return has_failed_; }
+
+ private:
+  struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  void give_up(int error);
+
+  std::unique_ptr<std::FILE, Closer> file_;
+  std::string name_;
+  bool has_failed_ = false;
+};
+
+}  // namespace train_text
