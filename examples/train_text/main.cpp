@@ -10,6 +10,7 @@
 
 #include "checkpoints.hpp"
 #include "corpus.hpp"
+#include "counted.hpp"
 #include "input_error.hpp"
 #include "loss_log.hpp"
 #include "options.hpp"
@@ -67,10 +68,10 @@ class Reporter {
 
   void begin(const Trainer& trainer, std::size_t text_bytes) {
     if (!speaks_) return;
-    fmt::print(out_, "{} parameters, {} bytes of text, {} rank{}, {} sequences of {} bytes per step\n", trainer.model().parameter_count(),
-               text_bytes, report_.ranks, report_.ranks == 1 ? "" : "s", options_.batch, options_.shape.context);
+    fmt::print(out_, "{} parameters, {} bytes of text, {}, {} of {} bytes per step\n", trainer.model().parameter_count(), text_bytes,
+               counted(report_.ranks, "rank"), counted(options_.batch, "sequence"), options_.shape.context);
     if (const std::string door = trainer.group().door(); trainer.group().elastic() && trainer.store().survives_losses())
-      fmt::print(out_, "other processes with the same token join with RINGLET_JOIN={}\n", door);
+      fmt::print(out_, "{}\n", how_to_join(door, ""));
     std::fflush(out_);
   }
 
@@ -104,7 +105,9 @@ class Reporter {
     steps_done_ = trainer.first_step();
     report_.steps = options_.steps - steps_done_;
     if (!speaks_) return;
-    if (options_.resume) fmt::print(out_, "{} steps are done; {} are left\n", steps_done_, report_.steps);
+    if (options_.resume)
+      fmt::print(out_, "{} {} done; {} left\n", counted(steps_done_, "step"), steps_done_ == 1 ? "is" : "are",
+                 report_.steps == 1 ? "1 is" : fmt::format("{} are", report_.steps));
     show_progress();
   }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "counted.hpp"
 #include "generate.hpp"
 #include "loss_log.hpp"
 #include "outer_training.hpp"
@@ -40,11 +41,11 @@ class OuterReporter {
   void begin(OuterTraining& training, const ringlet::Group& group, std::size_t text_bytes) {
     began_ = Clock::now();
     if (!speaks_) return;
-    fmt::print(out_, "{} parameters, {} bytes of text, {} ranks, {} sequences of {} bytes per step, an average every {} steps\n",
-               training.model().parameter_count(), text_bytes, report_.ranks, options_.batch, options_.shape.context,
-               steps_between_averages(options_));
-    if (group.elastic())
-      fmt::print(out_, "other processes with the same token, options and text join with RINGLET_JOIN={}\n", group.door());
+    const int between = steps_between_averages(options_);
+    fmt::print(out_, "{} parameters, {} bytes of text, {}, {} of {} bytes per step, an average every {}\n",
+               training.model().parameter_count(), text_bytes, counted(report_.ranks, "rank"), counted(options_.batch, "sequence"),
+               options_.shape.context, between == 1 ? "step" : counted(between, "step"));
+    if (group.elastic()) fmt::print(out_, "{}\n", how_to_join(group.door(), "the same options and text"));
     std::fflush(out_);
     report_.first_validation_loss = training.validate();
     began_ = Clock::now();

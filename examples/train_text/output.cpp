@@ -7,11 +7,14 @@
 #include <ringlet/error.hpp>
 #include <system_error>
 
+#include "counted.hpp"
+
 namespace train_text {
 
 std::string change_text(int step, int ranks, int joined, int ranks_before, double pause_seconds, std::string_view cause) {
   const double pause_ms = pause_seconds * 1e3;
-  if (cause.empty()) return fmt::format("step {}: {} ranks go on, {} of them new, after {:.0f} ms", step, ranks, joined, pause_ms);
+  if (cause.empty())
+    return fmt::format("step {}: {} go on, {} of them new, after {:.0f} ms", step, counted(ranks, "rank"), joined, pause_ms);
   return fmt::format("step {}: {} of {} ranks go on, after {:.0f} ms: {}", step, ranks, ranks_before, pause_ms, cause);
 }
 

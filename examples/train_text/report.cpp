@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+
+#include "counted.hpp"
 
 namespace train_text {
 namespace {
@@ -25,11 +28,9 @@ std::string readable_bytes(std::size_t bytes) {
 }  // namespace
 
 std::string summary(const Report& report, std::string_view sample) {
-  const auto ranks = [&](std::string_view before) {
-    return fmt::format("{}{} rank{}", before, report.ranks, report.ranks == 1 ? "" : "s");
-  };
-  std::string text = fmt::format("\n{}, {} steps in {:.1f} s: {:.0f} tokens/s, {:.1f} % of the time waiting for communication\n\n",
-                                 ranks(""), report.steps, report.seconds, report.tokens_per_second, 100 * report.communication_share);
+  const std::string ranks = counted(report.ranks, "rank");
+  std::string text = fmt::format("\n{}, {} in {:.1f} s: {:.0f} tokens/s, {:.1f} % of the time waiting for communication\n\n", ranks,
+                                 counted(report.steps, "step"), report.seconds, report.tokens_per_second, 100 * report.communication_share);
   text += fmt::format("  mode                             {}: {} of parameters and {} of optimizer state per rank\n", report.mode,
                       readable_bytes(report.parameter_bytes_per_rank), readable_bytes(report.optimizer_bytes_per_rank));
   if (report.averages) text += fmt::format("  averages of the parameters       {}\n", *report.averages);
@@ -38,7 +39,7 @@ std::string summary(const Report& report, std::string_view sample) {
   text += fmt::format("  held-out loss after training     {:.3f}, {:.0f} % of the entropy\n", report.last_validation_loss,
                       100 * report.last_validation_loss / report.unigram_entropy);
   text += fmt::format("  hash of the parameters           {:016x}{}\n\n", report.parameter_hash,
-                      report.ranks > 1 ? ranks(", equal on all ") : "");
+                      report.ranks > 1 ? ", equal on all " + ranks : "");
   return text + fmt::format("What the model writes now:\n\n{}\n", indented_and_printable(sample));
 }
 
@@ -57,6 +58,17 @@ std::string json_line(const Report& report) {
       {"optimizer_bytes_per_rank", report.optimizer_bytes_per_rank}};
   if (report.averages) line["averages"] = *report.averages;
   return line.dump();
+}
+
+std::string how_to_join(std::string_view door, std::string_view have) {
+  const auto is_set = [](const char* variable) {
+    const char* value = std::getenv(variable);
+    return value != nullptr && *value != '\0';
+  };
+  std::string text = fmt::format("other processes{}{} join with RINGLET_JOIN={}", have.empty() ? "" : " with ", have, door);
+  if (!is_set("RINGLET_TOKEN")) return text + (is_set("RINGLET_TOKEN_FILE") ? " and the same token, which is in RINGLET_TOKEN_FILE" : "");
+  text += " and the same RINGLET_TOKEN";
+  return is_set("RINGLET_RANK") ? text + ", if you gave the job one; nobody sees one that its launcher has made" : text;
 }
 
 }  // namespace train_text

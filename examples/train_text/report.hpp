@@ -31,4 +31,8 @@ std::string summary(const Report& report, std::string_view sample);
 /// Returns one line of JSON.
 std::string json_line(const Report& report);
 
+/// How other processes join the ranks whose door is `door`; they `have` what these have, such as "the same text". It depends on where the
+/// environment has the group's token.
+std::string how_to_join(std::string_view door, std::string_view have);
+
 }  // namespace train_text

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "counted.hpp"
+
 namespace train_text {
 namespace {
 
@@ -140,14 +142,12 @@ std::string problem_of_outer(const Settings& settings) {
            std::to_string(settings.inner_steps);
   const int between = steps_between_averages(settings);
   if (settings.steps % between != 0)
-    return "--steps must be a multiple of the " + std::to_string(between) + " steps between two averages, not " +
-           std::to_string(settings.steps);
+    return "--steps must be a multiple of the " + counted(between, "step") + " between two averages, not " + std::to_string(settings.steps);
   if (settings.saves && settings.checkpoint_every % between != 0)
-    return "--checkpoint-every must be a multiple of the " + std::to_string(between) + " steps between two averages, not " +
+    return "--checkpoint-every must be a multiple of the " + counted(between, "step") + " between two averages, not " +
            std::to_string(settings.checkpoint_every);
   if (settings.overlap >= between)
-    return "--overlap must be below the " + std::to_string(between) + " steps between two averages, not " +
-           std::to_string(settings.overlap);
+    return "--overlap must be below the " + counted(between, "step") + " between two averages, not " + std::to_string(settings.overlap);
   if (!(settings.outer_learning_rate > 0) || !std::isfinite(settings.outer_learning_rate))
     return "--outer-lr must be above 0, not " + text_of(settings.outer_learning_rate);
   // From 1 on no average is ever forgotten.

@@ -1,4 +1,7 @@
+#include <stdlib.h>
+
 #include <catch2/catch.hpp>
+#include <counted.hpp>
 #include <nlohmann/json.hpp>
 #include <progress.hpp>
 #include <report.hpp>
@@ -64,4 +67,27 @@ TEST_CASE("the summary names the losses and keeps control characters off the ter
                        Catch::Contains("equal on all 4") &&
                        Catch::Contains("fsdp: 2.0 KiB of parameters and 3.0 MiB of optimizer state per rank"));
   CHECK_THAT(text, Catch::Contains("int x;\n    ?[2J"));
+}
+
+TEST_CASE("one is no plural") {
+  CHECK(counted(0, "step") == "0 steps");
+  CHECK(counted(1, "step") == "1 step");
+  CHECK(counted(2, "step") == "2 steps");
+  Report one = kReport;
+  one.ranks = one.steps = 1;
+  CHECK_THAT(summary(one, ""), Catch::Contains("\n1 rank, 1 step in "));
+}
+
+TEST_CASE("how others join says what they need") {
+  for (const char* name : {"RINGLET_TOKEN", "RINGLET_TOKEN_FILE", "RINGLET_RANK"}) ::unsetenv(name);
+  CHECK(how_to_join("host:7", "") == "other processes join with RINGLET_JOIN=host:7");
+  CHECK(how_to_join("host:7", "the same text") == "other processes with the same text join with RINGLET_JOIN=host:7");
+  ::setenv("RINGLET_TOKEN_FILE", "group.token", 1);
+  CHECK(how_to_join("host:7", "") == "other processes join with RINGLET_JOIN=host:7 and the same token, which is in RINGLET_TOKEN_FILE");
+  ::setenv("RINGLET_TOKEN", "a token of this test", 1);
+  CHECK(how_to_join("host:7", "") == "other processes join with RINGLET_JOIN=host:7 and the same RINGLET_TOKEN");
+  // A launcher makes a token where none is given, and a rank cannot tell.
+  ::setenv("RINGLET_RANK", "0", 1);
+  CHECK_THAT(how_to_join("host:7", ""), Catch::Contains("and the same RINGLET_TOKEN, if you gave the job one"));
+  for (const char* name : {"RINGLET_TOKEN", "RINGLET_TOKEN_FILE", "RINGLET_RANK"}) ::unsetenv(name);
 }
