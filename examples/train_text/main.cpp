@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 #include <ringlet/ringlet.hpp>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -47,6 +48,19 @@ ringlet::InitOptions group_options(const Options& own) {
   options.trace = own.trace;
   if (std::getenv("RINGLET_ELASTIC") == nullptr && (guests == nullptr || std::string_view(guests) == "0")) options.elastic = true;
   return options;
+}
+
+/// The library knows the trace's file by the name of its own option.
+ringlet::Group meet(const Options& own) {
+  try {
+    return ringlet::init(group_options(own));
+  } catch (const ringlet::InvalidArgument& error) {
+    constexpr std::string_view kName = "InitOptions::trace";
+    std::string text = error.what();
+    const auto at = text.find(kName);
+    if (at == std::string::npos) throw;
+    throw InputError(text.replace(at, kName.size(), "--trace"));
+  }
 }
 
 /// Prints rank 0's report of a run, and writes each rank's logs.
@@ -164,7 +178,7 @@ int run(Options own) {
   if (was_restarted() && std::getenv("RINGLET_JOIN") == nullptr && !own.checkpoint.empty()) own.resume = true;
   std::optional<Bytes> text;
   if (is_first_rank()) text = load_text(own.data);
-  ringlet::Group group = ringlet::init(group_options(own));
+  ringlet::Group group = meet(own);
   set_guests(own, group.guests());
   // Those who train with few averages go on with these, so a rank that joins them has to know by itself what they have.
   if (own.inner_steps > 0 && std::getenv("RINGLET_JOIN") != nullptr) {
