@@ -34,6 +34,28 @@ void check_settings(const Options& options, std::uint64_t text_hash, const ringl
   }
 }
 
+struct Cause {
+  const char* was;
+  const char* advice;
+};
+
+/// The parameters are compared first, so where another tensor differs they are those of the same model.
+Cause cause_of(std::string_view mismatch) {
+  const auto says = [&](const char* part) { return mismatch.find(part) != std::string_view::npos; };
+  if (says(" has no tensor 'optimizer.")) return {"was saved with --inner-steps", "resume with it"};
+  if (says(" has a tensor 'optimizer.")) return {"was saved without --inner-steps", "resume without it"};
+  if (says(" has no tensor 'outer_optimizer."))
+    return {"was saved without --inner-steps, or with --outer-momentum 0", "resume as it was saved"};
+  if (says(" has a tensor 'outer_optimizer.")) return {"was saved with another --outer-momentum than 0", "resume with that"};
+  return {"is of another model", "resume with the --layers, --width and --context that it was saved with"};
+}
+
+[[noreturn]] void refuse_empty_folder(const Options& options) {
+  throw InputError(
+      fmt::format("there is no checkpoint in {} to resume from: name another folder with --checkpoint, or start without --resume",
+                  options.checkpoint.string()));
+}
+
 }  // namespace
 
 void save_training(const Options& options, std::uint64_t text_hash, ParameterStore& store, const ringlet::Group& group, int steps_done) {
@@ -55,28 +77,32 @@ int resume_training(const Options& options, std::uint64_t text_hash, ParameterSt
   try {
     step = ringlet::load_checkpoint(group, options.checkpoint, checkpoint);
   } catch (const ringlet::MismatchError& error) {
-    throw InputError(
-        fmt::format("the checkpoint in {} is of another model ({}): resume with the --layers, --width and --context that it was "
-                    "saved with",
-                    options.checkpoint.string(), error.what()));
+    refuse_checkpoint(options, error);
   }
   if (!step && was_restarted()) return 0;
-  if (!step) {
-    throw InputError(
-        fmt::format("there is no checkpoint in {} to resume from: name another folder with --checkpoint, or start without "
-                    "--resume",
-                    options.checkpoint.string()));
-  }
+  if (!step) refuse_empty_folder(options);
   check_settings(options, text_hash, checkpoint, *step);
   store.loaded(*step);
   return static_cast<int>(*step);
 }
 
+void refuse_checkpoint(const Options& options, const ringlet::MismatchError& error) {
+  const auto [was, advice] = cause_of(error.what());
+  throw InputError(fmt::format("the checkpoint in {} {} ({}): {}, or start anew in another folder", options.checkpoint.string(), was,
+                               error.what(), advice));
+}
+
 void require_no_checkpoint(const Options& options, const ringlet::Group& group) {
-  if (const auto step = ringlet::latest_checkpoint(group, options.checkpoint)) {
-    throw InputError(fmt::format("{} holds a checkpoint of step {} already: go on from it with --resume, or name another folder",
-                                 options.checkpoint.string(), *step));
+  // With --inner-steps the number is one of averages, so the folder's name alone is right for all.
+  if (const auto number = ringlet::latest_checkpoint(group, options.checkpoint)) {
+    throw InputError(fmt::format("{} holds a checkpoint already, step-{:08}: go on from it with --resume, or name another folder",
+                                 options.checkpoint.string(), *number));
   }
+}
+
+void check_folder(const Options& options, const ringlet::Group& group) {
+  if (!options.resume) return require_no_checkpoint(options, group);
+  if (!ringlet::latest_checkpoint(group, options.checkpoint) && !was_restarted()) refuse_empty_folder(options);
 }
 
 }  // namespace train_text

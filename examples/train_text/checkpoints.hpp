@@ -8,8 +8,8 @@
 #include "parameter_store.hpp"
 
 // Checkpoints let a run be interrupted and resumed. They hold the parameters, the optimizer's state and the number of steps done, saved in
-// shards. Their names are the same in all modes, so a run may continue in another mode and on another number of ranks. All of these
-// functions are collective.
+// shards. Their names are the same in all modes, so a run may continue in another mode and on another number of ranks; those of a run with
+// inner_steps have an outer optimizer's state instead, and count averages. All functions that take a group are collective.
 namespace train_text {
 
 /// Whether `ringlet launch --elastic` has started this process again. The run then goes on from its newest checkpoint without --resume.
@@ -23,7 +23,13 @@ void save_training(const Options& options, std::uint64_t text_hash, ParameterSto
 /// before its first checkpoint, so it returns 0 if there is none.
 int resume_training(const Options& options, std::uint64_t text_hash, ParameterStore& store, const ringlet::Group& group);
 
+/// Throws `InputError` that says how the checkpoint was saved, by the error of loading it otherwise, and what to do.
+[[noreturn]] void refuse_checkpoint(const Options& options, const ringlet::MismatchError& error);
+
 /// Throws `InputError` if the folder already holds checkpoints, since those of two runs must not be mixed.
 void require_no_checkpoint(const Options& options, const ringlet::Group& group);
+
+/// The same, and with `resume` throws `InputError` if there is none, unless this process was started again: then it may begin anew.
+void check_folder(const Options& options, const ringlet::Group& group);
 
 }  // namespace train_text

@@ -181,9 +181,12 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->check(problem_of_name);
   app.add_option("--checkpoint", options.checkpoint, "Folder for checkpoints, shared by the ranks or on each machine; the newest two stay")
       ->check(problem_of_name);
-  CLI::Option* every =
-      add_number(app, "--checkpoint-every", options.checkpoint_every, kSteps, "Steps between checkpoints; the last step has one too");
-  app.add_flag("--resume", options.resume, "Goes on from the newest checkpoint; the mode and the number of ranks may be others");
+  CLI::Option* every = add_number(
+      app, "--checkpoint-every", options.checkpoint_every, kSteps,
+      "Steps between checkpoints; the last step has one too. With --inner-steps a multiple of those between two averages, and the folders' "
+      "names count averages");
+  app.add_flag("--resume", options.resume,
+               "Goes on from the newest checkpoint; the number of ranks may be another, and so may the mode, but for --inner-steps");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

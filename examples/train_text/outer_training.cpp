@@ -3,6 +3,7 @@
 #include <ringlet/error.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,8 +36,7 @@ OuterTraining::OuterTraining(const Options& options, const Corpus& corpus, ringl
       model_(options.shape, options.seed),
       replica_(options, model_),
       steps_(options, corpus, model_, replica_),
-      trainer_((!joins && options.saves && !options.resume && options.guests == 0 ? require_no_checkpoint(options, group) : void(),
-                std::move(group)),
+      trainer_((!joins && options.saves && options.guests == 0 ? check_folder(options, group) : void(), std::move(group)),
                replica_.parameters(), outer_options(std::move(on_change))) {
   trainer_.state().set(kInputs, inputs_hash_);
 }
@@ -71,7 +71,13 @@ void OuterTraining::require_same_inputs(const ringlet::Checkpoint& state) const 
 }
 
 void OuterTraining::run(const std::function<void(const ringlet::InnerStep& step, double loss)>& after) {
-  trainer_.run(static_cast<std::uint64_t>(options_.steps), [&](const ringlet::InnerStep& step) { return take_step(step, after); });
+  try {
+    trainer_.run(static_cast<std::uint64_t>(options_.steps), [&](const ringlet::InnerStep& step) { return take_step(step, after); });
+  } catch (const ringlet::MismatchError& error) {
+    // The other ranks' tensors may differ, too.
+    if (!options_.saves || std::string_view(error.what()).find("checkpoint") == std::string_view::npos) throw;
+    refuse_checkpoint(options_, error);
+  }
   world_ = trainer_.world();
   compare_hashes();
 }

@@ -36,7 +36,7 @@ Sent what_rank_0_sends(const Options& own, const ringlet::Group& group, const st
     if (const std::string problem = problem_of(own); !problem.empty()) return refusal(own, problem);
     if (const std::string problem = problem_of_batch(own, group); !problem.empty()) return refusal(own, problem);
     // Without browsers the native ranks look together.
-    if (own.inner_steps > 0 && own.guests > 0 && own.saves && !own.resume && !running) require_no_checkpoint(own, ringlet::Group());
+    if (own.inner_steps > 0 && own.guests > 0 && own.saves && !running) check_folder(own, ringlet::Group());
     Bytes text = load();
     if (const std::string problem = problem_of_text(text.size(), own.shape.context); !problem.empty()) return refusal(own, problem);
     if (text.size() > kMaxTextBytes)

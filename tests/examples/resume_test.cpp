@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <input_error.hpp>
+#include <outer_training.hpp>
 #include <trainer.hpp>
 
 #include "folder.hpp"
@@ -131,5 +132,48 @@ TEST_CASE("a checkpoint that does not fit is refused with what is different") {
 TEST_CASE("a new run does not mix its checkpoints with another's") {
   const Folder folder;
   save_half_way(options_for(Mode::data_parallel), 1, folder);
-  CHECK_THROWS_WITH(save_half_way(options_for(Mode::data_parallel), 1, folder), Contains("step 30 already") && Contains("--resume"));
+  CHECK_THROWS_WITH(save_half_way(options_for(Mode::data_parallel), 1, folder), Contains("already, step-00000030") && Contains("--resume"));
+}
+
+namespace {
+
+/// Trains with averages of parameters every five steps; returns the error of an attempt that is refused.
+std::string train_with_inner_steps(const Folder& folder, double momentum, bool resumes) {
+  Options options = options_for(Mode::data_parallel);
+  options.inner_steps = 5;
+  options.outer_momentum = momentum;
+  options.checkpoint = folder.path();
+  options.saves = true;
+  options.checkpoint_every = kHalf;
+  options.resume = resumes;
+  const Corpus corpus = small_corpus();
+  std::string text;
+  ringlet::test::run_ranks(2, [&](ringlet::Group& group) {
+    try {
+      OuterTraining training(options, corpus, group, false, {});
+      training.run([](const ringlet::InnerStep&, double) {});
+    } catch (const InputError& error) {
+      if (group.rank() == 0) text = error.what();
+    }
+  });
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint that was saved with inner steps is told from one without, in both directions") {
+  const Folder with, without, no_momentum, empty;
+  save_half_way(options_for(Mode::data_parallel), 2, without);
+  CHECK(train_with_inner_steps(with, 0.5, false).empty());
+  CHECK(train_with_inner_steps(no_momentum, 0, false).empty());
+  CHECK(train_with_inner_steps(with, 0.5, true).empty());
+  for (const Mode mode : {Mode::data_parallel, Mode::fsdp, Mode::fully_shard})
+    CHECK_THAT(refusal(options_for(mode), with), Contains("was saved with --inner-steps") && Contains("resume with it"));
+  CHECK_THAT(train_with_inner_steps(without, 0.5, true), Contains("was saved without --inner-steps") && Contains("resume as it was saved"));
+  CHECK_THAT(train_with_inner_steps(without, 0, true), Contains("was saved without --inner-steps (") && Contains("resume without it"));
+  CHECK_THAT(train_with_inner_steps(no_momentum, 0.5, true), Contains("or with --outer-momentum 0"));
+  CHECK_THAT(train_with_inner_steps(with, 0, true), Contains("was saved with another --outer-momentum than 0"));
+  CHECK_THAT(train_with_inner_steps(empty, 0.5, true), Contains("no checkpoint in " + empty.path().string()));
+  // Averages give the folders their numbers.
+  CHECK_THAT(train_with_inner_steps(with, 0.5, false), Contains("already, step-00000012"));
 }

@@ -90,9 +90,11 @@ TEST_CASE("beside browsers rank 0 looks for a checkpoint where the ranks train a
     expect(std::equal(text.begin(), text.end(), inputs.corpus.text().begin(), inputs.corpus.text().end()), "the text");
   });
   ringlet::save_checkpoint(ringlet::Group(), options.checkpoint, ringlet::Checkpoint().set("nothing", "at all"), {.step = 5});
-  check_refusal(options, text, "holds a checkpoint of step 5 already");
+  check_refusal(options, text, "holds a checkpoint already, step-00000005");
   options.resume = true;
   ringlet::test::run_ranks(2, [&](ringlet::Group& group) { (void)share_inputs(group, options, [&] { return text; }); });
+  options.checkpoint = folder.path() / "empty";
+  check_refusal(options, text, "there is no checkpoint in " + options.checkpoint.string());
 }
 
 TEST_CASE("ranks that train alone have a lower learning rate, unless one is given") {
