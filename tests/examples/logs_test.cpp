@@ -24,6 +24,7 @@ void add_steps(LossLog& log, int first, int end, double loss) {
 }  // namespace
 
 TEST_CASE("a log that cannot be written says so at once or when it fails, and costs no more than itself") {
+  if (!std::filesystem::exists("/dev/full")) return;
   const Folder folder;
   LogFile log;
   CHECK_THROWS_WITH(log.open(folder.path() / "missing" / "log", "--log-hashes", false), Contains("--log-hashes"));
