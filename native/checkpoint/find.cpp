@@ -44,9 +44,12 @@ Sighting look_at(const fs::path& directory, const StepFolder& folder, std::strin
 Look look(const fs::path& directory, std::optional<std::uint64_t> wanted) {
   Look seen;
   for (const StepFolder& folder : list_step_folders(directory)) {
-    if (wanted && folder.step != *wanted) continue;
     std::string text;
-    seen.sightings.push_back(look_at(directory, folder, text));
+    // Of other steps than the wanted one only the number is of use, where that is not there.
+    if (wanted && folder.step != *wanted)
+      seen.sightings.push_back({folder.step, folder.in_place, folder.name, {}, {}, {}, {}});
+    else
+      seen.sightings.push_back(look_at(directory, folder, text));
     seen.manifests.push_back(std::move(text));
   }
   return seen;

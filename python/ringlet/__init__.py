@@ -161,6 +161,7 @@ def is_available(backend: str = "any") -> bool:
 def _at_exit() -> None:
     leave_all()
     _ringlet.stop_callbacks()
+    _ringlet.begin_exit()
 
 
 _atexit.register(_at_exit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -14,6 +15,8 @@ from .works import Work, nothing
 
 # What is still open when the program ends is left then, so that the other ranks do not take this one for lost.
 _open: weakref.WeakSet = weakref.WeakSet()
+# A forked process has groups of its own alone.
+os.register_at_fork(after_in_child=_open.clear)
 
 
 class Reformed(NamedTuple):
@@ -53,7 +56,7 @@ class Group(Messages):
         return self._handle.guests()
 
     def __repr__(self) -> str:
-        return f"<ringlet.Group: rank {self.rank()} of {self.size()}>"
+        return f"<ringlet.Group: rank {self.rank()} of {self.size()}>" if self._handle.is_open() else "<ringlet.Group: closed>"
 
     # Reductions.
 

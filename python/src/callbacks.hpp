@@ -7,6 +7,8 @@
 #include <ringlet/status.hpp>
 #include <utility>
 
+#include "lock.hpp"
+
 namespace ringlet::python {
 
 namespace nb = nanobind;
@@ -18,7 +20,7 @@ namespace nb = nanobind;
 /// Runs library code that calls Python back on this same thread: without the interpreter's lock, which call_python() takes.
 template <class Function>
 auto calling_back(Function function) {
-  const nb::gil_scoped_release unlocked;
+  const WithoutLock unlocked;
   return function();
 }
 

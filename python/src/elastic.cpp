@@ -16,6 +16,7 @@
 #include "errors.hpp"
 #include "group.hpp"
 #include "layouts.hpp"
+#include "lock.hpp"
 #include "trainers.hpp"
 #include "trees.hpp"
 #include "works.hpp"
@@ -25,6 +26,30 @@ namespace {
 
 using nb::arg;
 using Seconds = std::optional<double>;
+
+/// A step as long as its function runs; the program may keep the object for longer.
+class StepHandle {
+ public:
+  explicit StepHandle(Step& step) : step_(&step) {}
+
+  Step& get() const {
+    if (step_ == nullptr) refuse("this step is over: its object is valid while the step function runs");
+    return *step_;
+  }
+  void end() { step_ = nullptr; }
+
+ private:
+  Step* step_;
+};
+
+void call_with(Step& attempt, const nb::callable& function) {
+  const nb::object object = nb::cast(StepHandle(attempt));
+  struct Ending {
+    ~Ending() { handle.end(); }
+    StepHandle& handle;
+  } ending{nb::cast<StepHandle&>(object)};
+  function(object);
+}
 
 /// A trainer with what it borrows and calls.
 class TrainerHandle {
@@ -54,8 +79,7 @@ class TrainerHandle {
 
   void run(std::uint64_t steps, std::uint64_t batch, const nb::callable& step) {
     calling_back([&] {
-      trainer_->run({.steps = steps, .batch = batch},
-                    [&](Step& attempt) { call_python([&] { step(nb::cast(&attempt, nb::rv_policy::reference)); }); });
+      trainer_->run({.steps = steps, .batch = batch}, [&](Step& attempt) { call_python([&] { call_with(attempt, step); }); });
       return true;
     });
   }
@@ -79,26 +103,37 @@ class TrainerHandle {
 };
 
 void bind_step(nb::module_& module) {
-  nb::class_<Step>(module, "Step", "One attempt at a training step on this rank; valid while the step function runs.")
-      .def_prop_ro("number", &Step::number, "How many steps were committed before it.")
-      .def_prop_ro("first", &Step::first, "The first of this rank's samples of the batch.")
-      .def_prop_ro("count", &Step::count, "How many samples this rank has, from `first` on.")
-      .def("world", [](Step& step) { return GroupHandle(step.world()); })
+  nb::class_<StepHandle>(module, "Step", "One attempt at a training step on this rank; valid while the step function runs.")
+      .def_prop_ro(
+          "number", [](const StepHandle& handle) { return handle.get().number(); }, "How many steps were committed before it.")
+      .def_prop_ro(
+          "first", [](const StepHandle& handle) { return handle.get().first(); }, "The first of this rank's samples of the batch.")
+      .def_prop_ro(
+          "count", [](const StepHandle& handle) { return handle.get().count(); }, "How many samples this rank has, from `first` on.")
+      .def("world", [](const StepHandle& handle) { return GroupHandle(handle.get().world()); })
       .def(
-          "add", [](Step& step, const ArrayView& gradient) { step.add(gradient.writable()); }, arg("gradient"),
+          "add", [](const StepHandle& handle, const ArrayView& gradient) { handle.get().add(gradient.writable()); }, arg("gradient"),
           "Adds a gradient, whose array is kept until average() has returned.")
       .def(
-          "average", [](Step& step) { step.average(); }, nb::call_guard<nb::gil_scoped_release>(), "Averages what was added.")
+          "average",
+          [](const StepHandle& handle) {
+            Step& step = handle.get();
+            const WithoutLock unlocked;
+            step.average();
+          },
+          "Averages what was added.")
       .def(
           "average",
-          [](Step& step, const ArrayTree& gradients) {
-            const nb::gil_scoped_release unlocked;
+          [](const StepHandle& handle, const ArrayTree& gradients) {
+            Step& step = handle.get();
+            const WithoutLock unlocked;
             step.average(gradients.tree());
           },
           arg("gradients"), "Waits until every gradient holds its average over the samples of the whole batch.")
       .def(
           "commit",
-          [](Step& step, const nb::callable& apply) {
+          [](const StepHandle& handle, const nb::callable& apply) {
+            Step& step = handle.get();
             calling_back([&] {
               step.commit([&] { call_python([&] { apply(); }); });
               return true;

@@ -16,6 +16,7 @@
 #include "group.hpp"
 #include "interruptible.hpp"
 #include "layouts.hpp"
+#include "lock.hpp"
 #include "optimizers.hpp"
 #include "trees.hpp"
 
@@ -104,7 +105,7 @@ void bind_shards(nb::module_& module) {
           },
           arg("world"))
       .def(
-          "update", [](ShardsHandle& handle) { handle.shards->update(); }, nb::call_guard<nb::gil_scoped_release>())
+          "update", [](ShardsHandle& handle) { handle.shards->update(); }, nb::call_guard<WithoutLock>())
       .def("gather",
            [](ShardsHandle& handle) {
              waiting(

@@ -16,6 +16,7 @@
 #include "group.hpp"
 #include "held.hpp"
 #include "interruptible.hpp"
+#include "lock.hpp"
 #include "optimizers.hpp"
 #include "trees.hpp"
 
@@ -153,7 +154,7 @@ void bind_fully_shard(nb::module_& module) {
           [](ShardHandle& handle, OptimizerHandle& optimizer) {
             optimizer.optimizer->apply_gradients(handle.shard->gradients(), handle.shard->parameters());
           },
-          nb::call_guard<nb::gil_scoped_release>(), arg("optimizer"), "Has an optimizer take its step on this rank's shards.")
+          nb::call_guard<WithoutLock>(), arg("optimizer"), "Has an optimizer take its step on this rank's shards.")
       .def("parameters", [](nb::handle self) { return exported(nb::cast<ShardHandle&>(self).shard->parameters(), self); })
       .def("gradients", [](nb::handle self) { return exported(nb::cast<ShardHandle&>(self).shard->gradients(), self); })
       .def("layout", [](ShardHandle& handle) { return handle.shard->layout(); });

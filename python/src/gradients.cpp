@@ -16,6 +16,7 @@
 #include "group.hpp"
 #include "held.hpp"
 #include "interruptible.hpp"
+#include "lock.hpp"
 #include "trees.hpp"
 
 namespace ringlet::python {
@@ -83,7 +84,7 @@ void bind_averagers(nb::module_& module) {
           "add",
           [](Averager& handle, const ArrayView& gradient) {
             handle.arrays.push_back(gradient);
-            const nb::gil_scoped_release unlocked;
+            const WithoutLock unlocked;
             handle.averager->add(gradient.writable());
           },
           arg("gradient"))
@@ -111,7 +112,7 @@ void bind_averagers(nb::module_& module) {
       .def(
           "ready",
           [](Bucketer& handle, const std::string& name) {
-            const nb::gil_scoped_release unlocked;
+            const WithoutLock unlocked;
             handle.averager->ready(std::string_view(name));
           },
           arg("name"))
@@ -174,8 +175,7 @@ void bind_gradients(nb::module_& module) {
              arg("communication_type").none(), arg("weight").none(), arg("stream"), "Averages gradients in place.");
   module.def(
       "clip_grad_norm", [](const ArrayTree& gradients, double max_norm) { return clip_grad_norm(gradients.tree(), max_norm); },
-      arg("gradients"), arg("max_norm"), nb::call_guard<nb::gil_scoped_release>(),
-      "Scales gradients in place, and returns their norm before.");
+      arg("gradients"), arg("max_norm"), nb::call_guard<WithoutLock>(), "Scales gradients in place, and returns their norm before.");
   module.def("clip_grad_norm_sharded", &clip_sharded, arg("group"), arg("gradients"), arg("max_norm"), arg("stream"),
              "Scales sharded gradients in place, and returns the norm of all ranks' before.");
 }

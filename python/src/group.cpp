@@ -18,6 +18,7 @@
 #include "arrays.hpp"
 #include "errors.hpp"
 #include "interruptible.hpp"
+#include "lock.hpp"
 #include "works.hpp"
 
 namespace ringlet::python {
@@ -45,15 +46,25 @@ void begin_to_wait(Work& work) {
   }
 }
 
+/// Calls a function of the group without the interpreter's lock. Another thread may close the handle meanwhile, so the function has a copy;
+/// the last one waits where it ends, which is before the lock is taken again.
+template <class Function>
+void without_lock(GroupHandle& handle, Function function) {
+  std::optional<Group> copy = handle.get();
+  const WithoutLock unlocked;
+  std::optional<Group> group = std::exchange(copy, std::nullopt);
+  function(*group);
+}
+
 /// Starts an operation on arrays, which are borrowed until it has ended.
 template <class Start>
-Operation start(std::vector<ArrayView> arrays, const CallOptions& options, Start function, std::shared_ptr<int> source = nullptr) {
+Operation start(GroupHandle& handle, std::vector<ArrayView> arrays, const CallOptions& options, Start function,
+                std::shared_ptr<int> source = nullptr) {
   Work work;
-  {
-    const nb::gil_scoped_release unlocked;
-    work = function();
+  without_lock(handle, [&](Group& group) {
+    work = function(group);
     if (options.waits_at_once) begin_to_wait(work);
-  }
+  });
   return {std::move(work), std::move(arrays), std::move(source)};
 }
 
@@ -70,26 +81,27 @@ struct Buffers {
 
 Operation all_reduce(GroupHandle& handle, std::string_view op, nb::handle input, nb::handle output, int stream, Seconds timeout,
                      bool waits) {
-  Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
-  if (op == kMean) return start(buffers.arrays, options, [&] { return group.all_mean_async(buffers.input, buffers.output, options); });
+  if (op == kMean)
+    return start(handle, buffers.arrays, options,
+                 [&](Group& group) { return group.all_mean_async(buffers.input, buffers.output, options); });
   const ReduceOp operation = op_named(op);
-  return start(buffers.arrays, options, [&] { return group.all_reduce_async(operation, buffers.input, buffers.output, options); });
+  return start(handle, buffers.arrays, options,
+               [&](Group& group) { return group.all_reduce_async(operation, buffers.input, buffers.output, options); });
 }
 
 Operation reduce_scatter(GroupHandle& handle, std::string_view op, nb::handle input, nb::handle output, const std::optional<Counts>& counts,
                          int stream, Seconds timeout, bool waits) {
-  Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
   if (op == kMean)
-    return start(buffers.arrays, options, [&] {
+    return start(handle, buffers.arrays, options, [&](Group& group) {
       return counts ? group.mean_scatter_v_async(buffers.input, buffers.output, *counts, options)
                     : group.mean_scatter_async(buffers.input, buffers.output, options);
     });
   const ReduceOp operation = op_named(op);
-  return start(buffers.arrays, options, [&] {
+  return start(handle, buffers.arrays, options, [&](Group& group) {
     return counts ? group.reduce_scatter_v_async(operation, buffers.input, buffers.output, *counts, options)
                   : group.reduce_scatter_async(operation, buffers.input, buffers.output, options);
   });
@@ -97,10 +109,9 @@ Operation reduce_scatter(GroupHandle& handle, std::string_view op, nb::handle in
 
 Operation all_gather(GroupHandle& handle, nb::handle input, nb::handle output, const std::optional<Counts>& counts, int stream,
                      Seconds timeout, bool waits) {
-  Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
-  return start(buffers.arrays, options, [&] {
+  return start(handle, buffers.arrays, options, [&](Group& group) {
     return counts ? group.all_gather_v_async(buffers.input, buffers.output, *counts, options)
                   : group.all_gather_async(buffers.input, buffers.output, options);
   });
@@ -108,21 +119,21 @@ Operation all_gather(GroupHandle& handle, nb::handle input, nb::handle output, c
 
 Operation reduce(GroupHandle& handle, std::string_view op, nb::handle input, nb::handle output, int root, int stream, Seconds timeout,
                  bool waits) {
-  Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
   if (op == kMean)
-    return start(buffers.arrays, options, [&] { return group.reduce_mean_async(buffers.input, buffers.output, root, options); });
+    return start(handle, buffers.arrays, options,
+                 [&](Group& group) { return group.reduce_mean_async(buffers.input, buffers.output, root, options); });
   const ReduceOp operation = op_named(op);
-  return start(buffers.arrays, options, [&] { return group.reduce_async(operation, buffers.input, buffers.output, root, options); });
+  return start(handle, buffers.arrays, options,
+               [&](Group& group) { return group.reduce_async(operation, buffers.input, buffers.output, root, options); });
 }
 
 Operation gather(GroupHandle& handle, nb::handle input, nb::handle output, int root, const std::optional<Counts>& counts, int stream,
                  Seconds timeout, bool waits) {
-  Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
-  return start(buffers.arrays, options, [&] {
+  return start(handle, buffers.arrays, options, [&](Group& group) {
     return counts ? group.gather_v_async(buffers.input, buffers.output, *counts, root, options)
                   : group.gather_async(buffers.input, buffers.output, root, options);
   });
@@ -130,10 +141,9 @@ Operation gather(GroupHandle& handle, nb::handle input, nb::handle output, int r
 
 Operation scatter(GroupHandle& handle, nb::handle input, nb::handle output, int root, const std::optional<Counts>& counts, int stream,
                   Seconds timeout, bool waits) {
-  Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
-  return start(buffers.arrays, options, [&] {
+  return start(handle, buffers.arrays, options, [&](Group& group) {
     return counts ? group.scatter_v_async(buffers.input, buffers.output, *counts, root, options)
                   : group.scatter_async(buffers.input, buffers.output, root, options);
   });
@@ -141,48 +151,43 @@ Operation scatter(GroupHandle& handle, nb::handle input, nb::handle output, int 
 
 Operation all_to_all(GroupHandle& handle, nb::handle input, nb::handle output, const std::optional<std::pair<Counts, Counts>>& counts,
                      int stream, Seconds timeout, bool waits) {
-  Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(input, output);
-  return start(buffers.arrays, options, [&] {
+  return start(handle, buffers.arrays, options, [&](Group& group) {
     return counts ? group.all_to_all_v_async(buffers.input, buffers.output, counts->first, counts->second, options)
                   : group.all_to_all_async(buffers.input, buffers.output, options);
   });
 }
 
 Operation broadcast(GroupHandle& handle, nb::handle values, int root, int stream, Seconds timeout, bool waits) {
-  Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(nb::none(), values);
-  return start(buffers.arrays, options, [&] { return group.broadcast_async(buffers.output, root, options); });
+  return start(handle, buffers.arrays, options, [&](Group& group) { return group.broadcast_async(buffers.output, root, options); });
 }
 
 Operation send(GroupHandle& handle, nb::handle values, int destination, int stream, Seconds timeout, bool waits) {
-  Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(values, nb::none());
-  return start(buffers.arrays, options, [&] { return group.send_async(buffers.input, destination, options); });
+  return start(handle, buffers.arrays, options, [&](Group& group) { return group.send_async(buffers.input, destination, options); });
 }
 
 Operation recv(GroupHandle& handle, nb::handle values, int source, int stream, Seconds timeout, bool waits) {
-  Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(nb::none(), values);
-  return start(buffers.arrays, options, [&] { return group.recv_async(buffers.output, source, options); });
+  return start(handle, buffers.arrays, options, [&](Group& group) { return group.recv_async(buffers.output, source, options); });
 }
 
 Operation recv_any(GroupHandle& handle, nb::handle values, int stream, Seconds timeout, bool waits) {
-  Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout, waits);
   Buffers buffers(nb::none(), values);
   const auto source = std::make_shared<int>(-1);
-  return start(buffers.arrays, options, [&] { return group.recv_any_async(buffers.output, *source, options); }, source);
+  return start(
+      handle, buffers.arrays, options, [&](Group& group) { return group.recv_any_async(buffers.output, *source, options); }, source);
 }
 
 Operation barrier(GroupHandle& handle, int stream, Seconds timeout, bool waits) {
-  Group& group = handle.get();
   const CallOptions options = options_of(stream, timeout, waits);
-  return start({}, options, [&] { return group.barrier_async(options); });
+  return start(handle, {}, options, [&](Group& group) { return group.barrier_async(options); });
 }
 
 std::optional<GroupHandle> split(GroupHandle& handle, int color, int key, int stream, Seconds timeout) {
@@ -249,7 +254,7 @@ Group& GroupHandle::get() {
 void GroupHandle::close() {
   std::optional<Group> group = std::move(group_);
   group_.reset();
-  const nb::gil_scoped_release unlocked;
+  const WithoutLock unlocked;
   group.reset();
 }
 
@@ -294,10 +299,8 @@ void bind_group(nb::module_& module) {
       .def("admit", &admit, timeout())
       .def("rejoin", &rejoin)
       .def("agree", &agree, arg("mine"), timeout())
-      .def(
-          "revoke", [](GroupHandle& handle) { handle.get().revoke(); }, nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "leave", [](GroupHandle& handle) { handle.get().leave(); }, nb::call_guard<nb::gil_scoped_release>())
+      .def("revoke", [](GroupHandle& handle) { without_lock(handle, [](Group& group) { group.revoke(); }); })
+      .def("leave", [](GroupHandle& handle) { without_lock(handle, [](Group& group) { group.leave(); }); })
       .def("share", &share_of)
       .def("close", &GroupHandle::close);
   module.def(

@@ -12,6 +12,7 @@
 #include "errors.hpp"
 #include "group.hpp"
 #include "interruptible.hpp"
+#include "lock.hpp"
 
 struct ringlet_sending {
   ringlet::Work work;
@@ -138,7 +139,7 @@ Share::Share(Group shared) : ringlet_share{&kCalls}, group(std::move(shared)) {}
 nb::capsule share_of(GroupHandle& handle) {
   auto share = std::make_unique<Share>(handle.get());
   nb::capsule capsule(static_cast<ringlet_share*>(share.get()), RINGLET_SHARE_CAPSULE, [](void* owned) noexcept {
-    const nb::gil_scoped_release unlocked;
+    const WithoutLock unlocked;
     share_free(static_cast<ringlet_share*>(owned));
   });
   share.release();

@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "lock.hpp"
+
 namespace ringlet::python {
 
 namespace nb = nanobind;
@@ -19,7 +21,7 @@ class Held {
   Held& operator=(Held&&) = delete;
   ~Held() {
     if (!object_) return;
-    const nb::gil_scoped_release unlocked;
+    const WithoutLock unlocked;
     object_.reset();
   }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "lock.hpp"
 #include "works.hpp"
 
 namespace ringlet::python {
@@ -45,7 +46,7 @@ auto interruptible(Function function, std::vector<ArrayView> arrays = {}) {
   }).detach();
   for (;;) {
     {
-      const nb::gil_scoped_release unlocked;
+      const WithoutLock unlocked;
       std::unique_lock lock(call->mutex);
       if (call->changed.wait_for(lock, kSlice, [&] { return call->result || call->error; })) break;
     }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "callbacks.hpp"
+#include "lock.hpp"
 #include "trees.hpp"
 
 namespace ringlet::python {
@@ -159,7 +160,7 @@ void bind_optimizers(nb::module_& module) {
           [](OptimizerHandle& handle, const ArrayTree& gradients, const ArrayTree& parameters) {
             handle.optimizer->apply_gradients(gradients.tree(), parameters.tree());
           },
-          nb::call_guard<nb::gil_scoped_release>(), arg("gradients"), arg("parameters"))
+          nb::call_guard<WithoutLock>(), arg("gradients"), arg("parameters"))
       .def(
           "init", [](OptimizerHandle& handle, const ArrayTree& parameters) { handle.optimizer->init(parameters.tree()); },
           arg("parameters"))

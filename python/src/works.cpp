@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "errors.hpp"
+#include "lock.hpp"
 
 namespace ringlet::python {
 
@@ -117,7 +118,7 @@ void forget_those_that_ended() {
   }
   for (const auto& state : over) {
     {
-      const nb::gil_scoped_release unlocked;
+      const WithoutLock unlocked;
       state->wait(std::chrono::milliseconds{0});
     }
     state->arrays.clear();
@@ -156,7 +157,7 @@ bool Operation::wait(std::optional<std::chrono::milliseconds> timeout) {
       slice = std::clamp(left, std::chrono::milliseconds{0}, kSlice);
     }
     {
-      const nb::gil_scoped_release unlocked;
+      const WithoutLock unlocked;
       ended = state->wait(slice);
     }
     if (ended) break;
@@ -173,14 +174,14 @@ bool Operation::done() const { return state_->is_over(); }
 void Operation::on_done(nb::callable function) {
   // It is given up to Callbacks::run(), which has the interpreter's lock when it is dropped.
   PyObject* const given = function.release().ptr();
-  const nb::gil_scoped_release unlocked;
+  const WithoutLock unlocked;
   state_->on_done([given](const Status& status) { callbacks().run([&] { nb::steal(given)(error_of(status)); }, kWaiter); });
 }
 
 int Operation::source() const { return state_->source && state_->is_over() ? *state_->source : -1; }
 
 void stop_callbacks() {
-  const nb::gil_scoped_release unlocked;
+  const WithoutLock unlocked;
   callbacks().stop();
 }
 
@@ -195,7 +196,7 @@ void await_operations(std::chrono::milliseconds timeout) {
   const States all = running();
   for (const auto& state : all) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    const nb::gil_scoped_release unlocked;
+    const WithoutLock unlocked;
     state->wait(std::max(left, std::chrono::milliseconds{0}));
   }
   forget_those_that_ended();
@@ -210,6 +211,7 @@ void bind_works(nb::module_& module) {
       .def("on_done", &Operation::on_done, nb::arg("function"),
            "Calls the function with the operation's error, or None, when it has ended.")
       .def_prop_ro("source", &Operation::source, "The rank that a receive from any rank has received from; -1 before.");
+  module.def("begin_exit", &begin_exit, "The program ends by this thread: other threads that wait in a call stop there.");
   module.def("stop_callbacks", &stop_callbacks, "Lets the call that on_done() asked for and that runs end; no other follows.");
   module.def(
       "await_operations", [](double timeout) { await_operations(*milliseconds_of(timeout)); }, nb::arg("timeout"),

@@ -207,3 +207,24 @@ def test_errors_of_the_step_function_are_raised():
 
         with pytest.raises(KeyError):
             trainer.run(fails, steps=1, batch=4)
+
+
+def test_a_step_that_is_over_is_refused():
+    state = {"w": np.zeros(2)}
+    kept = []
+    with ringlet.init(elastic=True) as world:
+        trainer = ringlet.ElasticTrainer(world, ringlet.Checkpoint().add("state", state))
+
+        def step(attempt):
+            for old in kept:
+                for call in (old.world, lambda: old.average(state), lambda: old.commit(lambda: None), lambda: old.add(state["w"])):
+                    with pytest.raises(ringlet.InvalidArgument, match="this step is over"):
+                        call()
+            kept.append(attempt)
+            attempt.average(state)
+            attempt.commit(lambda: None)
+
+        trainer.run(step, steps=2, batch=4)
+        with pytest.raises(ringlet.InvalidArgument, match="this step is over"):
+            kept[1].world()
+    assert kept[1].number == 1

@@ -259,3 +259,14 @@ def group_directory(group):
         group_directory.kept = tempfile.TemporaryDirectory()
         name[: len(group_directory.kept.name)] = list(group_directory.kept.name.encode())
     return bytes(group.broadcast(name)).rstrip(b"\0").decode()
+
+
+def test_gathered_parameters_outlive_their_shards_on_a_rank_alone():
+    """The memory would be given back, and be of use to the next arrays."""
+    with ringlet.Group() as group:
+        shard = ringlet.FullyShard(group)
+        shard.add("m", {"w": np.full(1_000_000, 7.0)})
+        forward, backward = shard.forward(0), shard.backward(0)
+        del shard
+        others = [np.full(1_000_000, 3.0) for _ in range(4)]
+        assert (forward["w"] == 7).all() and (backward["w"] == 7).all() and len(others) == 4
