@@ -151,26 +151,6 @@ TEST_CASE("what threads record at once is all there, or counted as dropped, in t
   }
 }
 
-TEST_CASE("a thread may record many buffers in the time of a pause") {
-  const test::TemporaryDirectory directory;
-  const auto drops = [&] {
-    Recorder recorder({.file = directory.path() + "/t.json"});
-    recorder.enter({.size = 2});
-    for (int burst = 0; burst < 10; ++burst) {
-      for (std::uint64_t i = 0; i < Recorder::kBufferEvents / 2; ++i) recorder.record(numbered(1, i));
-      const Instant next = recorder.now() + Duration::milliseconds(4);
-      while (recorder.now() < next) std::this_thread::yield();
-    }
-    recorder.finish();
-    return text_of(directory.path() + "/t.0.json").find("\"dropped_by_threads\":0,") == std::string::npos;
-  };
-  // Where the machine has no processor for the writer, events are dropped.
-  constexpr int kTries = 100;
-  int tries = 1;
-  while (tries < kTries && drops()) ++tries;
-  CHECK(tries < kTries);
-}
-
 TEST_CASE("tracks keep their number, and beyond a limit share the last one") {
   const test::TemporaryDirectory directory;
   Recorder recorder({.file = directory.path() + "/t.json"});
