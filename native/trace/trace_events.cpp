@@ -15,17 +15,17 @@ namespace ringlet::native {
 
 namespace {
 
-bool is_plain(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
-}
-
 std::string json_text(std::string_view text) {
-  if (is_plain(text)) return fmt::format("\"{}\"", text);
   return nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string name_event(std::string_view kind, int process, std::uint32_t track, std::string_view name) {
   return fmt::format(R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"name":{}}}}})", kind, process, track, json_text(name));
+}
+
+/// Whether a name stands as it is in JSON.
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
 }
 
 /// Into room that is there; returns its end.

@@ -53,7 +53,7 @@ TEST_CASE("a part that cannot be written is told, and the others become the trac
   parts.add({0, 0}, "{}\n");
   parts.add({1, 0}, "[\n{\"name\":\"a\",\"ph\":\"X\",\"ts\":1.0,\"dur\":1,\"pid\":1}\n");
   CHECK_THAT(parts.error_of({0, 0}), Contains("t.0.json' cannot be written: No space left on device"));
-  CHECK(parts.written_of({0, 0}) == 0);
+  CHECK(parts.bytes_of({0, 0}) == 0);
   CHECK(parts.error_of({1, 0}).empty());
   CHECK(parts.processes() == std::vector<RankProcess>{{1, 0}});
   CHECK(parts.merge().events == 1);

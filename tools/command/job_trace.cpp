@@ -67,7 +67,7 @@ bool JobTrace::tell_missing(const job::JobResult& result) const {
       const std::uint64_t bytes = parts_->bytes_of(process);
       const bool is_whole = parts_->is_whole(process);
       if (const std::string error = parts_->error_of(process); !error.empty()) {
-        add_to(unwritten, what_lacks(name, parts_->written_of(process)));
+        add_to(unwritten, what_lacks(name, bytes));
         if (why_unwritten.empty()) why_unwritten = error;
       } else if (bytes > 0 && !is_whole)
         add_to(late, what_lacks(name, bytes));

@@ -37,11 +37,15 @@ std::string signal_name(int signal_number) {
   return found == kNames.end() ? fmt::format("signal {}", signal_number) : std::string(found->name);
 }
 
+std::string list_ranks(const std::vector<int>& ranks) {
+  return ranks.empty() ? "" : fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+}
+
 std::string list_ranks(const std::vector<RankExit>& ranks, bool (*chosen)(const RankExit&)) {
   std::vector<int> numbers;
   for (const RankExit& rank : ranks)
     if (chosen(rank)) numbers.push_back(rank.rank);
-  return numbers.empty() ? "" : fmt::format("{} {}", numbers.size() == 1 ? "rank" : "ranks", fmt::join(numbers, ", "));
+  return list_ranks(numbers);
 }
 
 std::string describe_stopped(const std::vector<RankExit>& ranks) {

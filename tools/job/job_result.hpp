@@ -37,7 +37,9 @@ struct JobResult {
 /// "SIGTERM"; "signal 35" for one without a common name.
 std::string signal_name(int signal_number);
 
-/// "ranks 0, 1", "rank 0", or nothing: those for which `chosen` holds.
+/// "ranks 0, 1", "rank 0", or nothing.
+std::string list_ranks(const std::vector<int>& ranks);
+/// The same of those for which `chosen` holds.
 std::string list_ranks(const std::vector<RankExit>& ranks, bool (*chosen)(const RankExit&));
 /// "; stopped ranks 0, 1", or nothing.
 std::string describe_stopped(const std::vector<RankExit>& ranks);

@@ -14,17 +14,12 @@ constexpr std::size_t kMaxLineages = 1'024;
 
 std::string count_of(std::uint32_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
-template <class Number>
-std::string list_of(const std::vector<Number>& ranks) {
-  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
-}
-
 double seconds_of(Duration duration) { return static_cast<double>(duration.whole_milliseconds()) / 1000; }
 
 std::string describe(const Membership& change) {
   std::string text = fmt::format("epoch {}: {}", change.epoch, count_of(change.world_size, "rank"));
   if (change.joined > 0) text += fmt::format(", {} of them new", change.joined);
-  if (!change.lost.empty()) text += fmt::format(" without {} of the epoch before", list_of(change.lost));
+  if (!change.lost.empty()) text += fmt::format(" without {} of the epoch before", list_ranks({change.lost.begin(), change.lost.end()}));
   text += fmt::format(", after {:.1f} ms", static_cast<double>(change.pause_us) / 1000);
   return change.cause.empty() ? text : text + ": " + change.cause;
 }
@@ -133,12 +128,12 @@ void Restarter::decide() {
       case Act::start_anew:
         told_.clear();
         actions_.say(fmt::format("starting anew, as a group of {}: {}", count_of(static_cast<std::uint32_t>(decision.ranks.size()), "rank"),
-                                 list_of(decision.ranks)));
+                                 list_ranks(decision.ranks)));
         actions_.start_anew(decision.ranks);
         break;
       case Act::stop:
         if (!policy_.goes_on())
-          actions_.say(fmt::format("the job has come to its end, and ends {}, which {} in its group no more", list_of(decision.ranks),
+          actions_.say(fmt::format("the job has come to its end, and ends {}, which {} not in the group", list_ranks(decision.ranks),
                                    decision.ranks.size() == 1 ? "is" : "are"));
         actions_.stop(decision.ranks);
         break;

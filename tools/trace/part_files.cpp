@@ -29,10 +29,9 @@ void PartFiles::add(const RankProcess& process, std::string_view bytes) {
   const auto [found, is_new] = parts_.try_emplace(process);
   Part& part = found->second;
   if (is_new) open(process, part);
-  part.bytes += bytes.size();
   if (!part.error.empty()) return;
   if (part.file.write(bytes))
-    part.written += bytes.size();
+    part.bytes += bytes.size();
   else
     part.error = cannot_be_written(part.path, part.file.error());
 }
@@ -56,11 +55,6 @@ std::uint64_t PartFiles::bytes_of(const RankProcess& process) const {
   return part == parts_.end() ? 0 : part->second.bytes;
 }
 
-std::uint64_t PartFiles::written_of(const RankProcess& process) const {
-  const auto part = parts_.find(process);
-  return part == parts_.end() ? 0 : part->second.written;
-}
-
 std::string PartFiles::error_of(const RankProcess& process) const {
   const auto part = parts_.find(process);
   return part == parts_.end() ? "" : part->second.error;
@@ -69,7 +63,7 @@ std::string PartFiles::error_of(const RankProcess& process) const {
 std::vector<RankProcess> PartFiles::processes() const {
   std::vector<RankProcess> all;
   for (const auto& [process, part] : parts_)
-    if (part.written > 0) all.push_back(process);
+    if (part.bytes > 0) all.push_back(process);
   return all;
 }
 

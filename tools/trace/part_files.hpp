@@ -34,11 +34,9 @@ class PartFiles {
   bool empty() const { return parts_.empty(); }
   /// Whether all of this process has come, which may be nothing.
   bool is_whole(const RankProcess& process) const { return whole_.contains(process); }
-  /// How much of this process has come.
+  /// How much of this process has come and stands in its part.
   std::uint64_t bytes_of(const RankProcess& process) const;
-  /// How much of this process stands in its part, at least.
-  std::uint64_t written_of(const RankProcess& process) const;
-  /// Why more of it does not; empty where nothing has failed until now, or until close().
+  /// Why more of it does not stand there; empty where nothing has failed until now, or until close().
   std::string error_of(const RankProcess& process) const;
   /// Nothing more comes.
   void close();
@@ -52,7 +50,7 @@ class PartFiles {
   struct Part {
     std::string path{};
     native::OutputFile file{};
-    std::uint64_t bytes = 0, written = 0;
+    std::uint64_t bytes = 0;  // written
     std::string error{};
   };
 
