@@ -40,13 +40,15 @@ struct Cause {
 };
 
 /// The parameters are compared first, so where another tensor differs they are those of the same model.
-Cause cause_of(std::string_view mismatch) {
-  const auto says = [&](const char* part) { return mismatch.find(part) != std::string_view::npos; };
-  if (says(" has no tensor 'optimizer.")) return {"was saved with --inner-steps", "resume with it"};
-  if (says(" has a tensor 'optimizer.")) return {"was saved without --inner-steps", "resume without it"};
-  if (says(" has no tensor 'outer_optimizer."))
-    return {"was saved without --inner-steps, or with --outer-momentum 0", "resume as it was saved"};
-  if (says(" has a tensor 'outer_optimizer.")) return {"was saved with another --outer-momentum than 0", "resume with that"};
+Cause cause_of(const ringlet::CheckpointMismatch& error) {
+  using Kind = ringlet::CheckpointMismatch::Kind;
+  const bool is_saved = error.kind() == Kind::not_loaded;
+  if (error.kind() != Kind::other_type && error.tensor().starts_with("optimizer."))
+    return is_saved ? Cause{"was saved without --inner-steps", "resume without it"}
+                    : Cause{"was saved with --inner-steps", "resume with it"};
+  if (error.kind() != Kind::other_type && error.tensor().starts_with("outer_optimizer."))
+    return is_saved ? Cause{"was saved with another --outer-momentum than 0", "resume with that"}
+                    : Cause{"was saved without --inner-steps, or with --outer-momentum 0", "resume as it was saved"};
   return {"is of another model", "resume with the --layers, --width and --context that it was saved with"};
 }
 
@@ -76,7 +78,7 @@ int resume_training(const Options& options, std::uint64_t text_hash, ParameterSt
   std::optional<std::uint64_t> step;
   try {
     step = ringlet::load_checkpoint(group, options.checkpoint, checkpoint);
-  } catch (const ringlet::MismatchError& error) {
+  } catch (const ringlet::CheckpointMismatch& error) {
     refuse_checkpoint(options, error);
   }
   if (!step && was_restarted()) return 0;
@@ -86,8 +88,8 @@ int resume_training(const Options& options, std::uint64_t text_hash, ParameterSt
   return static_cast<int>(*step);
 }
 
-void refuse_checkpoint(const Options& options, const ringlet::MismatchError& error) {
-  const auto [was, advice] = cause_of(error.what());
+void refuse_checkpoint(const Options& options, const ringlet::CheckpointMismatch& error) {
+  const auto [was, advice] = cause_of(error);
   throw InputError(fmt::format("the checkpoint in {} {} ({}): {}, or start anew in another folder", options.checkpoint.string(), was,
                                error.what(), advice));
 }

@@ -24,7 +24,7 @@ void save_training(const Options& options, std::uint64_t text_hash, ParameterSto
 int resume_training(const Options& options, std::uint64_t text_hash, ParameterStore& store, const ringlet::Group& group);
 
 /// Throws `InputError` that says how the checkpoint was saved, by the error of loading it otherwise, and what to do.
-[[noreturn]] void refuse_checkpoint(const Options& options, const ringlet::MismatchError& error);
+[[noreturn]] void refuse_checkpoint(const Options& options, const ringlet::CheckpointMismatch& error);
 
 /// Throws `InputError` if the folder already holds checkpoints, since those of two runs must not be mixed.
 void require_no_checkpoint(const Options& options, const ringlet::Group& group);

@@ -50,16 +50,12 @@ ringlet::InitOptions group_options(const Options& own) {
   return options;
 }
 
-/// The library knows the trace's file by the name of its own option.
+/// What the library refuses before ranks meet, such as a trace that cannot be written, are mistakes of the command line or the environment.
 ringlet::Group meet(const Options& own) {
   try {
     return ringlet::init(group_options(own));
   } catch (const ringlet::InvalidArgument& error) {
-    constexpr std::string_view kName = "InitOptions::trace";
-    std::string text = error.what();
-    const auto at = text.find(kName);
-    if (at == std::string::npos) throw;
-    throw InputError(text.replace(at, kName.size(), "--trace"));
+    throw InputError(error.what());
   }
 }
 

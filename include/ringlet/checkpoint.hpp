@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ringlet/error.hpp>
 #include <ringlet/group.hpp>
 #include <ringlet/sharding.hpp>
 #include <ringlet/tree.hpp>
@@ -142,6 +143,28 @@ struct LoadOptions {
   std::optional<std::chrono::milliseconds> timeout{};
 };
 
+/// The `MismatchError` of load_checkpoint: the caller's checkpoint and the saved one differ in a tensor.
+class CheckpointMismatch : public MismatchError {
+ public:
+  /// How they differ.
+  enum class Kind {
+    not_saved,   ///< only the caller's has the tensor
+    not_loaded,  ///< only the saved one has it
+    other_type   ///< their dtypes or shapes differ
+  };
+  /// Makes the error of a status with the code Errc::mismatch.
+  CheckpointMismatch(Status status, Kind kind, std::string tensor)
+      : MismatchError(std::move(status)), kind_(kind), tensor_(std::move(tensor)) {}
+  /// How they differ in tensor().
+  Kind kind() const noexcept { return kind_; }
+  /// The full name of the first tensor that differs: "model.layers.0.weight".
+  const std::string& tensor() const noexcept { return tensor_; }
+
+ private:
+  Kind kind_;
+  std::string tensor_;
+};
+
 /// Saves into a folder "step-00000120" below `directory`: one safetensors file per rank and a manifest. Collective. The ranks may share the
 /// directory or have one each (on machines without a shared disk). The checkpoints saved before stay loadable until the new one is safe on
 /// all disks, at whatever moment a process or machine dies. Nobody else may save into the directory at the same time.
@@ -156,7 +179,7 @@ SaveReport save_checkpoint(Group group, const std::filesystem::path& directory, 
 /// lowest rank that sees another file sends it the contents. A step with a file that no rank sees is skipped for an older step.
 ///
 /// Every rank throws the same error before any tensor is written: `IoError`, naming rank, file and reason, if a file is missing, damaged or
-/// of another version; `MismatchError` if names, dtypes or shapes differ from the saved ones. The group stays usable. If reading fails
+/// of another version; `CheckpointMismatch` if names, dtypes or shapes differ from the saved ones. The group stays usable. If reading fails
 /// after everything was verified, the contents of the tensors are unspecified.
 std::optional<std::uint64_t> load_checkpoint(Group group, const std::filesystem::path& directory, Checkpoint& checkpoint,
                                              const LoadOptions& options = {});

@@ -16,7 +16,11 @@ namespace ringlet::native {
 
 namespace {
 
-[[noreturn]] void mismatch(std::string text) { throw MismatchError({Errc::mismatch, std::move(text)}); }
+using Kind = CheckpointMismatch::Kind;
+
+[[noreturn]] void mismatch(Kind kind, const std::string& tensor, std::string text) {
+  throw CheckpointMismatch({Errc::mismatch, std::move(text)}, kind, tensor);
+}
 
 /// Finds every tensor of the checkpoint in the manifest. Throws where one is missing or differs, or the manifest has others. Addends may be
 /// missing, or left.
@@ -27,17 +31,20 @@ std::vector<const Manifest::Tensor*> match(const std::vector<GroupTensor>& tenso
   for (const GroupTensor& tensor : tensors) {
     const Checkpoint::Entry& entry = *tensor.entry;
     const auto it = saved.find(entry.name);
-    if (it == saved.end()) mismatch(fmt::format("the checkpoint of step {} has no tensor '{}'", manifest.step, entry.name));
+    if (it == saved.end())
+      mismatch(Kind::not_saved, entry.name, fmt::format("the checkpoint of step {} has no tensor '{}'", manifest.step, entry.name));
     const Manifest::Tensor& there = *it->second;
     if (there.dtype != entry.values.dtype() || !(there.shape == entry.full_shape))
-      mismatch(fmt::format("'{}' is {} {} in the checkpoint of step {} and {} {} here", entry.name, name_of(there.dtype),
+      mismatch(Kind::other_type, entry.name,
+               fmt::format("'{}' is {} {} in the checkpoint of step {} and {} {} here", entry.name, name_of(there.dtype),
                            to_string(there.shape), manifest.step, name_of(entry.values.dtype()), to_string(entry.full_shape)));
     matched.push_back(&there);
     saved.erase(it);
   }
   for (const auto& tensor : manifest.tensors)
     if (saved.contains(tensor.name) && tensor.addends == 0)
-      mismatch(fmt::format("the checkpoint of step {} has a tensor '{}' that is not loaded; add it, or load the state that was saved",
+      mismatch(Kind::not_loaded, tensor.name,
+               fmt::format("the checkpoint of step {} has a tensor '{}' that is not loaded; add it, or load the state that was saved",
                            manifest.step, tensor.name));
   return matched;
 }

@@ -50,7 +50,7 @@ void finish_trace() {
 
 const std::string& checked_file(const TraceSettings& settings) {
   if (const auto obstacle = find_obstacle(settings.file))
-    refuse(fmt::format("the trace '{}' ({}) cannot be written: {}; name a file", settings.file, settings.set_by, *obstacle));
+    refuse(fmt::format("the trace {} cannot be written: {}; name a file", quoted_trace(settings.file, settings.variable), *obstacle));
   return settings.file;
 }
 
@@ -78,7 +78,7 @@ Recorder::Recorder(const TraceSettings& settings)
     : settings_(settings),
       names_file_(true),
       id_(++recorders),
-      file_(name_of_trace_part(checked_file(settings), part_of_rank(settings.rank, settings.joined_in_epoch)), settings.set_by,
+      file_(name_of_trace_part(checked_file(settings), part_of_rank(settings.rank, settings.joined_in_epoch)), settings.variable,
             settings.most_bytes) {
   begin();
 }

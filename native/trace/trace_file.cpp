@@ -109,12 +109,18 @@ std::string writer_of(const std::string& path) {
   return fmt::format("process {} ({} on {})", process->get<std::uint64_t>(), text("program"), text("host"));
 }
 
-TraceFile::TraceFile(std::string path, std::string_view set_by, std::size_t most_bytes) : path_(std::move(path)), most_bytes_(most_bytes) {
+std::string quoted_trace(std::string_view path, std::string_view variable) {
+  return variable.empty() ? fmt::format("'{}'", path) : fmt::format("'{}' ({})", path, variable);
+}
+
+TraceFile::TraceFile(std::string path, std::string_view variable, std::size_t most_bytes)
+    : path_(std::move(path)), most_bytes_(most_bytes) {
   file_ = OutputFile(open_alone(path_));
   if (!file_.is_open() && errno == EWOULDBLOCK)
-    throw TraceFileInUse(Status(Errc::invalid_argument, fmt::format("'{}' ({}) is being written by {}", path_, set_by, writer_of(path_))));
+    throw TraceFileInUse(
+        Status(Errc::invalid_argument, fmt::format("{} is being written by {}", quoted_trace(path_, variable), writer_of(path_))));
   if (!file_.is_open())
-    refuse(fmt::format("the trace '{}' ({}) cannot be written: {}; name a file in a directory that is there", path_, set_by,
+    refuse(fmt::format("the trace {} cannot be written: {}; name a file in a directory that is there", quoted_trace(path_, variable),
                        std::strerror(errno)));
 }
 

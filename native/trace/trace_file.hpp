@@ -49,13 +49,16 @@ int open_alone(const std::string& path);
 /// Who writes the trace that is locked, as its first event says: "process 4711 (train on alpha)".
 std::string writer_of(const std::string& path);
 
+/// The file for a message, with the environment's variable that named it, if one did: "'t.json' (RINGLET_TRACE)".
+std::string quoted_trace(std::string_view path, std::string_view variable);
+
 /// A JSON array that grows by lines of one event each, up to a limit of bytes; what comes then is dropped and counted. A file that was not
 /// closed, since its process was killed, lacks only the end of the array, which readers of the format do without. One thread at a time.
 class TraceFile {
  public:
   /// Makes the file, or empties the one that is there, and keeps other processes from doing so until it is closed. Throws `TraceFileInUse`
-  /// where one of them writes it, `InvalidArgument` with the reason where it fails otherwise; `set_by` is what named it.
-  TraceFile(std::string path, std::string_view set_by, std::size_t most_bytes);
+  /// where one of them writes it, `InvalidArgument` with the reason where it fails otherwise. `variable` is as in quoted_trace().
+  TraceFile(std::string path, std::string_view variable, std::size_t most_bytes);
   /// Takes over an open file, which `name` names for people.
   TraceFile(int descriptor, std::string name, std::size_t most_bytes);
 

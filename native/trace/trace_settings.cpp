@@ -33,7 +33,7 @@ TraceSettings read_trace_settings(const InitOptions& options, const Variables& v
   TraceSettings settings;
   if (const auto file = text_setting(options.trace, "InitOptions::trace", variables, {"RINGLET_TRACE"})) {
     settings.file = file->value;
-    settings.set_by = file->name;
+    if (!options.trace) settings.variable = file->name;
   }
   if (const auto given = first_set(variables, {"RINGLET_TRACE_FD"})) settings.given_file = parse_given_file(*given);
   if (const auto limit = first_set(variables, {"RINGLET_TRACE_MIB"}))

@@ -14,7 +14,7 @@ namespace ringlet::native {
 /// Where a process writes its trace.
 struct TraceSettings {
   std::string file{};                          // of RINGLET_TRACE or InitOptions::trace; empty: none
-  std::string set_by{};                        // the one of the two, for messages
+  std::string variable{};                      // RINGLET_TRACE if that named the file, for messages
   std::optional<GivenTraceFile> given_file{};  // RINGLET_TRACE_FD; comes before `file`
   std::size_t most_bytes = 256 << 20;
   int rank = 0;

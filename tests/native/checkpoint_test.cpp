@@ -115,22 +115,31 @@ TEST_CASE("a state that is not the one that was saved is refused on every rank")
   const ScratchDirectory scratch;
   std::vector<float> w(6), b(2);
   std::vector<double> wide(6);
-  const auto load = [&](const Tree& tree) {
-    return [&scratch, tree](Group& world) {
-      Checkpoint checkpoint;
-      checkpoint.add("p", tree);
-      load_checkpoint(world, scratch.path(), checkpoint);
-    };
+  const auto load = [&](Group& world, const Tree& tree) {
+    Checkpoint checkpoint;
+    checkpoint.add("p", tree);
+    load_checkpoint(world, scratch.path(), checkpoint);
   };
   run_ranks(2, [&](Group& world) {
     Checkpoint checkpoint;
     checkpoint.add("p", Tree{{"w", w}, {"b", b}});
     save_checkpoint(world, scratch.path(), checkpoint, {.step = 4});
   });
-  expect_error<MismatchError>("no tensor 'p.c'", load(Tree{{"w", w}, {"c", b}}));
-  expect_error<MismatchError>("a tensor 'p.b' that is not loaded", load(Tree{{"w", w}}));
-  expect_error<MismatchError>("'p.w' is f32 (6,) in the checkpoint of step 4 and f64 (6,) here", load(Tree{{"w", wide}, {"b", b}}));
-  expect_error<MismatchError>("and f32 (2, 3) here", load(Tree{{"w", TensorView(w.data(), DType::f32, Shape{2, 3})}, {"b", b}}));
+  using Kind = CheckpointMismatch::Kind;
+  const auto expect_mismatch = [&](const std::string& part, Kind kind, const std::string& tensor, const Tree& tree) {
+    expect_error<MismatchError>(part, [&](Group& world) {
+      try {
+        load(world, tree);
+      } catch (const CheckpointMismatch& error) {
+        expect(error.kind() == kind && error.tensor() == tensor, "the kind and the tensor of: " + std::string(error.what()));
+        throw;
+      }
+    });
+  };
+  expect_mismatch("no tensor 'p.c'", Kind::not_saved, "p.c", Tree{{"w", w}, {"c", b}});
+  expect_mismatch("a tensor 'p.b' that is not loaded", Kind::not_loaded, "p.b", Tree{{"w", w}});
+  expect_mismatch("'p.w' is f32 (6,) in the checkpoint of step 4 and f64 (6,) here", Kind::other_type, "p.w", Tree{{"w", wide}, {"b", b}});
+  expect_mismatch("and f32 (2, 3) here", Kind::other_type, "p.w", Tree{{"w", TensorView(w.data(), DType::f32, Shape{2, 3})}, {"b", b}});
 }
 
 TEST_CASE("what cannot be saved is refused on every rank, whoever is wrong") {

@@ -191,7 +191,10 @@ TEST_CASE("a file is named for the trace, and its limit in MiB") {
   CHECK(config.trace.file == "t.json");
   CHECK(config.trace.most_bytes == 3U << 20);
   CHECK_THROWS_WITH(configure({{"RINGLET_TRACE_MIB", "0"}}), Contains("RINGLET_TRACE_MIB"));
-  CHECK(configure({{"RINGLET_TRACE", "t.json"}}, {.trace = "own.json"}).trace.file == "own.json");
+  CHECK(config.trace.variable == "RINGLET_TRACE");
+  const auto own = configure({{"RINGLET_TRACE", "t.json"}}, {.trace = "own.json"});
+  CHECK(own.trace.file == "own.json");
+  CHECK(own.trace.variable.empty());
 
   const auto given = configure({{"RINGLET_TRACE_FD", "7:2049:18446744073709551615"}}).trace.given_file;
   REQUIRE(given);

@@ -189,7 +189,7 @@ TEST_CASE("a process that was alone all the time has the trace itself, and one o
   const test::TemporaryDirectory directory;
   const std::string file = directory.path() + "/t.json", part = directory.path() + "/t.0.json";
   for (const int size : {1, 2}) {
-    Recorder recorder({.file = file, .set_by = "RINGLET_TRACE"});
+    Recorder recorder({.file = file, .variable = "RINGLET_TRACE"});
     recorder.enter({.size = 1});
     recorder.enter({.epoch = 1, .size = size});
     CHECK(std::filesystem::exists(part));
@@ -203,12 +203,12 @@ TEST_CASE("a trace takes the place of a file alone, and goes behind links") {
   const test::TemporaryDirectory directory;
   const std::string pipe = directory.path() + "/pipe", link = directory.path() + "/link", target = directory.path() + "/target";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK_THROWS_WITH(Recorder({.file = pipe, .set_by = "--trace"}), Contains("pipe' (--trace) cannot be written: it is a device, a pipe"));
-  CHECK_THROWS_WITH(Recorder({.file = directory.path(), .set_by = "--trace"}),
-                    Contains("' (--trace) cannot be written: it is a directory"));
+  CHECK_THROWS_WITH(Recorder({.file = pipe}), Contains("pipe' cannot be written: it is a device, a pipe"));
+  CHECK_THROWS_WITH(Recorder({.file = directory.path(), .variable = "RINGLET_TRACE"}),
+                    Contains("' (RINGLET_TRACE) cannot be written: it is a directory"));
   std::ofstream(target) << "old";
   std::filesystem::create_symlink(target, link);
-  Recorder recorder({.file = link, .set_by = "--trace"});
+  Recorder recorder({.file = link});
   recorder.enter({.size = 1});
   recorder.finish();
   CHECK(std::filesystem::is_symlink(link));
@@ -220,7 +220,7 @@ TEST_CASE("a process that met nobody leaves the trace of before as it is") {
   const test::TemporaryDirectory directory;
   const std::string file = directory.path() + "/t.json";
   std::ofstream(file) << "the trace of before";
-  Recorder({.file = file, .set_by = "RINGLET_TRACE"}).finish();
+  Recorder({.file = file, .variable = "RINGLET_TRACE"}).finish();
   CHECK(text_of(file) == "the trace of before");
   CHECK(std::filesystem::exists(directory.path() + "/t.0.json"));
 }
@@ -258,12 +258,11 @@ TEST_CASE("a part that is being written is left to its writer, and named") {
   const std::string file = directory.path() + "/t.json", part = directory.path() + "/t.0.json";
   std::ofstream(part) << "what an earlier run left, and that is longer than what comes now" << std::string(1000, '.');
   {
-    Recorder first({.file = file, .set_by = "RINGLET_TRACE"});
+    Recorder first({.file = file, .variable = "RINGLET_TRACE"});
     first.record_span(detail::SpanName::of("span"), SpanKind::work, first.now());
-    const auto open_again = [&] { Recorder({.file = file, .set_by = "InitOptions::trace"}); };
+    const auto open_again = [&] { Recorder({.file = file}); };
     CHECK_THROWS_AS(open_again(), TraceFileInUse);
-    CHECK_THROWS_WITH(open_again(), Contains("t.0.json' (InitOptions::trace) is being written by process " + std::to_string(::getpid()) +
-                                             " (native_trace on "));
+    CHECK_THROWS_WITH(open_again(), Contains("t.0.json' is being written by process " + std::to_string(::getpid()) + " (native_trace on "));
     // Another rank's part is free.
     Recorder other({.file = file, .rank = 1});
     first.enter({.size = 2});

@@ -287,7 +287,7 @@ TEST_CASE("the trainer refuses what it cannot use") {
   refused(1, text, {"--inner-steps", "50", "--outer-lr", "0"}, "--outer-lr must be above 0, not 0");
   refused(1, text, {"--inner-steps", "50", "--outer-momentum", "-1"}, "--outer-momentum must be at least 0 and below 1, not -1");
   refused(1, text, {"--inner-steps", "50", "--steps", "50", "--fragments", "50"}, "--fragments must be at most 18");
-  refused(1, text, {"--trace", directory.path() + "/missing/trace"}, "/missing/trace.0' (--trace) cannot be written");
+  refused(1, text, {"--trace", directory.path() + "/missing/trace"}, "/missing/trace.0' cannot be written");
   refused(1, text, {"--resume"}, "--checkpoint DIR");
   refused(1, text, {"--checkpoint-every", "5"}, "--checkpoint DIR");
   refused(1, text, {"--checkpoint", directory.path(), "--checkpoint-every", "0"}, "from 1 to");
