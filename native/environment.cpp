@@ -273,8 +273,6 @@ void use_door(const Settings& settings, const Variables& variables, WorldConfig&
   if (host == "0.0.0.0" || host == "::") door.shown_host = meeting.interfaces.empty() ? machine_name() : meeting.interfaces.front().host;
   if (const auto descriptor = first_set(variables, {"RINGLET_DOOR_FD"}))
     door.descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
-  if (const auto descriptor = first_set(variables, {"RINGLET_MEMBERSHIP_FD"}))
-    config.membership_descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
 }
 
 }  // namespace
@@ -352,6 +350,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
         "no group is configured: start the program with `ringlet launch`, or set RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR, "
         "or RINGLET_RANK and RINGLET_HOSTFILE");
   if (elastic) use_door(settings, variables, config);
+  if (const auto descriptor = first_set(variables, {"RINGLET_MEMBERSHIP_FD"})) config.given_membership = parse_descriptor(*descriptor);
   use_web_settings(variables, config);
   // Guests come when a person opens the page, which may take long.
   config.meeting.timeout =

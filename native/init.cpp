@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <ringlet/group.hpp>
 #include <string>
 
@@ -20,15 +21,21 @@ Group form(const native::WorldConfig& config) {
   return Group(native::await_first_guests(std::move(group), config.first_guests, config.meeting.timeout));
 }
 
+[[noreturn]] void refuse_without_descriptors(const std::string& name) {
+  throw IoError({Errc::io_error, name + ": no descriptor is left; allow this process more (ulimit -n)"});
+}
+
 /// Every group that this process forms meets at the inherited sockets. Each gets a duplicate, and connections that come between two groups
 /// wait in the socket's backlog.
 void duplicate(std::optional<int>& descriptor, const char* variable) {
   if (!descriptor) return;
   const int inherited = *descriptor;
   descriptor = ::fcntl(inherited, F_DUPFD_CLOEXEC, 0);
+  if (*descriptor < 0 && errno == EMFILE) refuse_without_descriptors(variable);
   if (*descriptor < 0)
     refuse(std::string(variable) + " is '" + std::to_string(inherited) +
-           "', which is not an open descriptor; it is set by `ringlet launch` only");
+           "', which is not an open descriptor here; what `ringlet launch` starts has to become this program (exec), or to pass its "
+           "descriptors on (in Python: subprocess.run(..., close_fds=False))");
   ::fcntl(inherited, F_SETFD, FD_CLOEXEC);
 }
 
@@ -39,7 +46,7 @@ int listening_duplicate(int given) {
   if (::getsockopt(given, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0)
     refuse("InitOptions::listen_fd is " + std::to_string(given) + ", which is not a socket that listens");
   const int copy = ::fcntl(given, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) throw IoError({Errc::io_error, "InitOptions::listen_fd: no descriptor is left; allow this process more (ulimit -n)"});
+  if (copy < 0) refuse_without_descriptors("InitOptions::listen_fd");
   return copy;
 }
 
@@ -57,6 +64,7 @@ Group init(const InitOptions& options) {
     duplicate(config.listening_descriptor, "RINGLET_COORDINATOR_FD");
   duplicate(config.door_options.descriptor, "RINGLET_DOOR_FD");
   duplicate(config.door_options.page_socket, "RINGLET_PAGE_SOCKET_FD");
+  if (config.given_membership && config.given_membership->is_here()) config.membership_descriptor = config.given_membership->number;
   duplicate(config.membership_descriptor, "RINGLET_MEMBERSHIP_FD");
   return config.join.empty() ? form(config) : Group(native::join_group(std::move(config)));
 }

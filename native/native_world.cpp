@@ -79,7 +79,8 @@ NativeWorld::NativeWorld(const WorldConfig& config)
   auto page = read_page(config.web);
   try {
     if (options_.elastic && !door_) door_ = std::make_shared<Door>(config.door_options, config.token, config.encrypts(), config.ciphers);
-    if (options_.elastic && !membership_) membership_ = std::make_shared<MembershipLog>(config.membership_descriptor);
+    if ((options_.elastic || config.membership_descriptor) && !membership_)
+      membership_ = std::make_shared<MembershipLog>(config.membership_descriptor);
     open(config, std::move(page));
     if (options_.size > 1)
       meet(config);
@@ -197,10 +198,16 @@ void NativeWorld::meet(const WorldConfig& config) {
     if (outcome.ok() && elastic()) begin_epochs(config);
     if (outcome.ok()) watch_parts(core());
     if (outcome.ok() && config.status) open_status(core());
+    if (!elastic()) outcome.ok() ? core_->set_failure_handler([this](const Status& why) { note_end(why); }) : note_end(outcome);
     // Where there are guests, the meeting stays, to tell ranks that come too late that the group is complete.
     if (options_.guests == 0) meeting_.reset();
   });
   throw_if_failed(outcome);
+}
+
+/// Whoever started this rank can tell by it which rank failed first.
+void NativeWorld::note_end(const Status& why) {
+  if (membership_ && why.code() == Errc::peer_lost && why.rank() != options_.rank) membership_->end_by_loss(why.rank());
 }
 
 /// The others learn why over the link with rank 0, so this rank waits a moment until it has one.
@@ -291,7 +298,7 @@ std::shared_ptr<SharedGroup> NativeWorld::group_of(const std::shared_ptr<NativeW
 
 void NativeWorld::open_status(ringlet::World& world) {
   status_.reset();
-  status_ = std::make_unique<StatusSocket>(driver_.loop(), world, world_id_, membership_);
+  status_ = std::make_unique<StatusSocket>(driver_.loop(), world, world_id_, elastic() ? membership_ : nullptr);
   const Status opened = status_->open();
   if (opened.ok()) return;
   status_.reset();

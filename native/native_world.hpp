@@ -14,6 +14,7 @@
 #include "core/engine/world.hpp"
 #include "core/rendezvous/meeting.hpp"
 #include "native/door.hpp"
+#include "native/given_descriptor.hpp"
 #include "native/huge_pages.hpp"
 #include "native/loop_driver.hpp"
 #include "native/reachability.hpp"
@@ -68,12 +69,14 @@ struct WorldConfig {
   std::shared_ptr<std::atomic<int>> interruptions = std::make_shared<std::atomic<int>>(0);
   OnSplit on_split = OnSplit::fork;  // of an elastic world
 
+  std::optional<GivenDescriptor> given_membership{};  // RINGLET_MEMBERSHIP_FD, of which init() makes a duplicate
+  std::optional<int> membership_descriptor{};         // of MembershipLog, which closes it
+
   // Of an elastic world, for those that join it (joining.hpp, growth.hpp).
   ReachSettings reach{};
   std::vector<std::string> hosts{"127.0.0.1"};  // where this rank listens in worlds that follow by growth
   DoorOptions door_options{};
   std::shared_ptr<Door> door{};                 // of the world before; unset: this world opens one
-  std::optional<int> membership_descriptor{};   // of MembershipLog, which closes it
   std::shared_ptr<MembershipLog> membership{};  // of the world before; unset: this world makes one
   std::vector<Address> join{};                  // doors of the group that this process is to join
   std::uint64_t lineage = 0;
@@ -104,6 +107,7 @@ class NativeWorld {
   const WorldConfig& config() const { return config_; }
   /// Of an elastic world; null otherwise.
   const std::shared_ptr<Door>& door() const { return door_; }
+  /// Null where neither `ringlet status` nor a starter is to be told.
   const std::shared_ptr<MembershipLog>& membership() const { return membership_; }
   /// This rank is in the elastic world now.
   void enter(const std::optional<GroupChange>& change);
@@ -141,6 +145,7 @@ class NativeWorld {
   void prepare(ringlet::World& world);
   void serve_guests(const ringlet::World& world);
   void watch_parts(ringlet::World& world);
+  void note_end(const Status& why);
   void expect_guests_after(const ringlet::World& world);
   void open_status(ringlet::World& world);
   void trace_world(const WorldOptions& now, std::uint64_t lineage, std::vector<int> lost) const;

@@ -25,8 +25,17 @@ void MembershipLog::enter(GroupState state) {
   GroupState told = state;
   if (!state.change) state.change = std::move(state_.change);
   state_ = std::move(state);
+  tell(membership_report(told));
+}
+
+void MembershipLog::end_by_loss(int rank) {
+  const std::lock_guard lock(mutex_);
+  tell(loss_report(rank));
+}
+
+/// Holds the mutex.
+void MembershipLog::tell(const std::string& line) {
   if (!descriptor_) return;
-  const std::string line = membership_report(told);
   const ssize_t sent = ::send(*descriptor_, line.data(), line.size(), MSG_DONTWAIT | uv::kSendFlags);
   if (sent == static_cast<ssize_t>(line.size())) return;
   ::close(*descriptor_);

@@ -29,8 +29,8 @@ struct GroupState {
 };
 
 /// Knows how the group of this rank changes, for `ringlet status` and for the process that started the rank: to that one it says each new
-/// state over an inherited stream socket (RINGLET_MEMBERSHIP_FD), as a line of JSON (status_report.hpp). It outlives the worlds of its
-/// rank, which hand it on. Any thread.
+/// state of an elastic group, and which rank's loss has ended another, over an inherited stream socket (RINGLET_MEMBERSHIP_FD), as a line
+/// of JSON (status_report.hpp). It outlives the worlds of its rank, which hand it on. Any thread.
 class MembershipLog {
  public:
   explicit MembershipLog(std::optional<int> descriptor) : descriptor_(descriptor) {}
@@ -41,9 +41,13 @@ class MembershipLog {
   /// The rank has come into a group: `state`, without the sums. Its change is unset where the rank was in none before. Does not block:
   /// where the reader does not take a line, the socket is closed and nothing more is sent.
   void enter(GroupState state);
+  /// The loss of that rank has ended the group. Tells it as enter() does.
+  void end_by_loss(int rank);
   GroupState state() const;
 
  private:
+  void tell(const std::string& line);
+
   mutable std::mutex mutex_;
   std::optional<int> descriptor_;
   GroupState state_;

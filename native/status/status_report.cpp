@@ -64,6 +64,8 @@ std::string to_line(const Json& json) { return json.dump(-1, ' ', false, Json::e
 
 std::string membership_report(const GroupState& group) { return to_line(to_json(group)); }
 
+std::string loss_report(int rank) { return to_line({{"ended_by_loss_of", rank}}); }
+
 std::string status_report(const ringlet::World& world, std::uint64_t world_id, const Survey& survey,
                           const std::optional<GroupState>& group) {
   Json elastic;

@@ -27,4 +27,7 @@ std::string status_report(const ringlet::World& world, std::uint64_t world_id, c
 /// has `lost` (ranks), `cause` (text, null where none is lost), `joined` (a number) and `milliseconds`.
 std::string membership_report(const GroupState& group);
 
+/// Returns a JSON object in one line: `ended_by_loss_of`, a rank.
+std::string loss_report(int rank);
+
 }  // namespace ringlet::native

@@ -35,21 +35,12 @@ std::string part_of_rank(int rank, std::uint32_t joined_in_epoch) {
   return joined_in_epoch == 0 ? fmt::format("{}", rank) : fmt::format("{}.epoch{}", rank, joined_in_epoch);
 }
 
-std::optional<std::string> describe_given_file(int descriptor) {
-  struct stat found{};
-  if (::fstat(descriptor, &found) != 0) return std::nullopt;
-  return fmt::format("{}:{}:{}", descriptor, static_cast<std::uint64_t>(found.st_dev), static_cast<std::uint64_t>(found.st_ino));
-}
-
-std::optional<int> take_given_file(const GivenTraceFile& given) {
-  struct stat found{};
-  if (::fstat(given.descriptor, &found) != 0 || static_cast<std::uint64_t>(found.st_dev) != given.device ||
-      static_cast<std::uint64_t>(found.st_ino) != given.inode)
-    return std::nullopt;
-  const int own = ::fcntl(given.descriptor, F_DUPFD_CLOEXEC, 3);
+std::optional<int> take_given_file(const GivenDescriptor& given) {
+  if (!given.is_here()) return std::nullopt;
+  const int own = ::fcntl(given.number, F_DUPFD_CLOEXEC, 3);
   if (own < 0) return std::nullopt;
   // A forked process that comes to a group, too, would write into the same file.
-  ::close(given.descriptor);
+  ::close(given.number);
   return own;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "native/given_descriptor.hpp"
 #include "native/trace/output_file.hpp"
 
 namespace ringlet::native {
@@ -17,19 +18,9 @@ std::string name_of_trace_part(const std::string& file, std::string_view part);
 /// "3.epoch2".
 std::string part_of_rank(int rank, std::uint32_t joined_in_epoch);
 
-/// A file that whoever started this process has opened for it: the descriptor, and the file's numbers. A program's own children have the
-/// variable, too, and there the descriptor may be another file.
-struct GivenTraceFile {
-  int descriptor = -1;
-  std::uint64_t device = 0, inode = 0;
-};
-
-/// What RINGLET_TRACE_FD says of a file that is open here, for a child that inherits it at the same number. Nothing where the system does
-/// not tell.
-std::optional<std::string> describe_given_file(int descriptor);
-
-/// Returns a descriptor of the process' own, which its children do not inherit; nothing where the file is not here (any more).
-std::optional<int> take_given_file(const GivenTraceFile& given);
+/// Takes over a file that a launcher has opened. Returns a descriptor of the process' own, which its children do not inherit; nothing where
+/// the file is not here (any more).
+std::optional<int> take_given_file(const GivenDescriptor& given);
 
 /// Why no trace can take this name, which it does when it is whole: "it is a directory". Nothing where it can.
 std::optional<std::string> find_obstacle(const std::string& file);

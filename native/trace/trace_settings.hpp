@@ -13,9 +13,9 @@ namespace ringlet::native {
 
 /// Where a process writes its trace.
 struct TraceSettings {
-  std::string file{};                          // of RINGLET_TRACE or InitOptions::trace; empty: none
-  std::string variable{};                      // RINGLET_TRACE if that named the file, for messages
-  std::optional<GivenTraceFile> given_file{};  // RINGLET_TRACE_FD; comes before `file`
+  std::string file{};                           // of RINGLET_TRACE or InitOptions::trace; empty: none
+  std::string variable{};                       // RINGLET_TRACE if that named the file, for messages
+  std::optional<GivenDescriptor> given_file{};  // RINGLET_TRACE_FD; comes before `file`
   std::size_t most_bytes = 256 << 20;
   int rank = 0;
   std::uint32_t joined_in_epoch = 0;

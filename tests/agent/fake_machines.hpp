@@ -77,9 +77,10 @@ class FakeCrew final : public job::RankCrew {
 
   void trace(job::TracePiece piece) { events_.on_trace(std::move(piece)); }
   void print(std::uint32_t rank, std::string text) { events_.on_output({rank, false, std::move(text)}); }
-  void end(std::uint32_t rank, std::uint32_t code, std::uint32_t signal = 0, bool stopped = false) {
-    if (running.erase(rank) == 0) return;
-    events_.on_exit({rank, code, signal, stopped});
+  void end(std::uint32_t rank, std::uint32_t code, std::uint32_t signal = 0, bool stopped = false) { end({rank, code, signal, stopped}); }
+  void end(const job::Exit& exit) {
+    if (running.erase(exit.rank) == 0) return;
+    events_.on_exit(exit);
     if (running.empty() && (!started->elastic || stopping_)) later([this] { tell_over(); });
   }
   /// The rank ends, and its trace has yet to be sent.

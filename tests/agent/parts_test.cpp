@@ -45,7 +45,7 @@ std::vector<Message> one_of_each() {
           Failed{127, "cannot"},
           Output{3, true, std::string("a\0b", 3)},
           Credit{65536, true},
-          Exit{3, 1, 9, true, 2},
+          Exit{3, 1, 9, true, 2, 5},
           Order{15, true, 5000, {3, 4}},
           Over{},
           Beat{},

@@ -138,6 +138,7 @@ TEST_CASE("what is no message is refused") {
   // Such a code would look like success when the launcher exits with it.
   CHECK_FALSE(accepted(job::Exit{0, 256, 0, false, 0}));
   CHECK_FALSE(accepted(job::Exit{0, 0, 65, false, 0}));
+  CHECK_FALSE(accepted(job::Exit{0, 1, 0, false, 0, job::kMaxWorldSize + 1}));
   CHECK_FALSE(accepted(job::Failed{0, "x"}));
   CHECK_FALSE(accepted(job::Failed{256, "x"}));
   CHECK_FALSE(accepted(job::Order{0, false, 0}));

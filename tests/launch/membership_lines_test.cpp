@@ -23,6 +23,15 @@ TEST_CASE("what a rank says of its group comes out as it went in, in pieces of a
   }
 }
 
+TEST_CASE("the rank whose loss has ended a group is kept, the last one of several") {
+  MembershipLines lines;
+  CHECK_FALSE(lines.lost());
+  CHECK(lines.feed(native::loss_report(3) + "{\"ended_by_loss_of\":-1}\n{\"ended_by_loss_of\":100000}\n").empty());
+  CHECK(lines.lost() == 3);
+  CHECK(lines.feed(native::membership_report({1, 0, 0, 2, "door:1"}) + native::loss_report(0)).size() == 1);
+  CHECK(lines.lost() == 0);
+}
+
 TEST_CASE("lines that are something else, or too long, are skipped") {
   MembershipLines lines;
   const std::string good = native::membership_report({1, 0, 0, 2, "door:1"});

@@ -198,7 +198,7 @@ TEST_CASE("a file is named for the trace, and its limit in MiB") {
 
   const auto given = configure({{"RINGLET_TRACE_FD", "7:2049:18446744073709551615"}}).trace.given_file;
   REQUIRE(given);
-  CHECK(given->descriptor == 7);
+  CHECK(given->number == 7);
   CHECK(given->device == 2049);
   CHECK(given->inode == UINT64_MAX);
   for (const char* wrong : {"7", "7:", "7:1", "7:1:", "7:1:2:3", "7:1:x", "-1:1:2", "7:1:2 ", "99999999:1:2"})
@@ -324,7 +324,7 @@ TEST_CASE("ranks of an elastic group have a door where they listen, or where is 
                    {"RINGLET_WORLD_SIZE", "1"},
                    {"RINGLET_COORDINATOR", "127.0.0.1:5000"}})
             .hosts == std::vector<std::string>{"127.0.0.1"});
-  CHECK(configure({{"RINGLET_ELASTIC", "on"}, {"RINGLET_MEMBERSHIP_FD", "9"}}).membership_descriptor == 9);
+  CHECK(configure({{"RINGLET_MEMBERSHIP_FD", "9:8:77"}}).given_membership->number == 9);
   Values ports = two;
   ports["RINGLET_COORDINATOR"] = "10.1.2.3:5000";
   ports["RINGLET_TOKEN"] = "a token of this test alone";

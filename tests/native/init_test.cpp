@@ -1,11 +1,15 @@
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <exception>
 #include <thread>
 #include <vector>
 
+#include "native/given_descriptor.hpp"
+#include "native/status/status_report.hpp"
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
@@ -58,6 +62,33 @@ TEST_CASE("groups of one process meet each at its own socket, with its own token
   });
   for (const char* name : {"RINGLET_COORDINATOR", "RINGLET_COORDINATOR_FD", "RINGLET_TOKEN"}) ::unsetenv(name);
   ::close(launched.descriptor);
+}
+
+TEST_CASE("a program behind one that has closed a launcher's descriptors learns what to do, and what only tells the launcher is left out") {
+  ::setenv("RINGLET_MEMBERSHIP_FD", "524288:1:1", 1);
+  run_pair({}, [](Group& group) { expect(sum_of(group, 1) == 2, "the sum"); });
+  ::setenv("RINGLET_COORDINATOR", "127.0.0.1:9", 1);
+  ::setenv("RINGLET_COORDINATOR_FD", "524288", 1);
+  CHECK_THROWS_WITH(init({.rank = 0, .world_size = 2}),
+                    Contains("RINGLET_COORDINATOR_FD is '524288', which is not an open descriptor here") && Contains("close_fds=False"));
+  for (const char* name : {"RINGLET_COORDINATOR", "RINGLET_COORDINATOR_FD", "RINGLET_MEMBERSHIP_FD"}) ::unsetenv(name);
+}
+
+TEST_CASE("a rank tells whoever started it whose loss has ended its group") {
+  std::array<int, 2> ends{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+  ::setenv("RINGLET_MEMBERSHIP_FD", native::describe_descriptor(ends[1])->c_str(), 1);
+  run_pair({}, [](Group& group) {
+    if (group.rank() == 1) return;
+    const std::string text = failure_of<PeerLost>([&] { group.barrier(); });
+    expect(text.find("rank 1") != std::string::npos, text);
+  });
+  ::unsetenv("RINGLET_MEMBERSHIP_FD");
+  std::array<char, 256> told{};
+  const ssize_t count = ::recv(ends[0], told.data(), told.size(), MSG_DONTWAIT);
+  REQUIRE(count > 0);
+  CHECK(std::string(told.data(), static_cast<std::size_t>(count)) == native::loss_report(1));
+  for (const int end : ends) ::close(end);
 }
 
 TEST_CASE("listen_fd has to be a socket that listens") {

@@ -230,7 +230,7 @@ TEST_CASE("a file that a launcher has opened is taken once, and never another on
   const std::string path = directory.path() + "/given";
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   REQUIRE(descriptor >= 0);
-  const auto described = describe_given_file(descriptor);
+  const auto described = describe_descriptor(descriptor);
   REQUIRE(described);
   const auto settings = read_trace_settings(
       {}, [&](std::string_view name) -> std::optional<std::string> { return name == "RINGLET_TRACE_FD" ? described : std::nullopt; });
@@ -240,7 +240,7 @@ TEST_CASE("a file that a launcher has opened is taken once, and never another on
   // Neither programs that this one starts nor forked processes find it again.
   CHECK((::fcntl(*own, F_GETFD) & FD_CLOEXEC) != 0);
   CHECK_FALSE(take_given_file(*settings.given_file));
-  CHECK_FALSE(describe_given_file(descriptor));
+  CHECK_FALSE(describe_descriptor(descriptor));
   {
     Recorder recorder(settings, *own);
     recorder.record_span(detail::SpanName::of("span"), SpanKind::work, recorder.now());

@@ -53,6 +53,18 @@ TEST_CASE("a rank killed at a random moment is named by every other, and by the 
   }
 }
 
+TEST_CASE("a rank that leaves comes before those that fail because of it, though it ends after them") {
+  CommandProcess launch({"launch", "-n", "3", "--stdin", "1", "--linger", "1000", "--", "sh", "-c",
+                         R"(if [ $RINGLET_RANK = 1 ]; then "$0" --rounds 3; read x; exit 3; fi; exec "$0")", RINGLET_COLLECTIVE_LOOP});
+  launch.wait_for_stdout("blames 1", 2);
+  for (const int rank : {0, 2}) wait_for_death(pid_of(launch.out(), rank));
+  launch.write_stdin("\n");
+  const Outcome outcome = launch.finish();
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.exit_code == 3);
+  CHECK(outcome.err.find("exited with code 3; after it failed ranks 0, 2") != std::string::npos);
+}
+
 TEST_CASE("a program may form several groups from one configuration") {
   const Outcome outcome = run_command({"launch", "-n", "3", "--", RINGLET_COLLECTIVE_LOOP, "--twice"});
   CAPTURE(outcome.out, outcome.err);

@@ -16,6 +16,12 @@ namespace {
 /// other signal is a cause of its own.
 bool may_follow_another(const RankExit& exit) { return exit.code || exit.signal == SIGABRT || exit.signal == SIGPIPE; }
 
+/// Whether a rank that was noted later failed before this one. A dying process closes its connections before the kernel reports its death,
+/// so a peer may have noticed, exited and been noted before it.
+bool came_first(const RankExit& later, const RankExit& noted) {
+  return noted.follows ? *noted.follows == later.rank : may_follow_another(noted) && !may_follow_another(later);
+}
+
 }  // namespace
 
 EndPolicy::EndPolicy(EventLoop& loop, Options options, Actions actions)
@@ -35,9 +41,7 @@ void EndPolicy::note_exit(const RankExit& exit, const std::string& program) {
   } else if (stage_ == Stage::running) {
     first_failed_ = exit;
     linger();
-  } else if (stage_ == Stage::lingering && first_failed_ && may_follow_another(*first_failed_) && !may_follow_another(exit)) {
-    // A dying process closes its connections before the kernel reports its death, so a peer may have noticed, exited and been noted before
-    // it.
+  } else if (stage_ == Stage::lingering && first_failed_ && came_first(exit, *first_failed_)) {
     first_failed_ = exit;
   }
 }

@@ -272,6 +272,7 @@ void Job::on(std::size_t index, const Exit& exit) {
     rank->code = static_cast<int>(exit.code);
   rank->stopped = exit.stopped;
   rank->exec_error = static_cast<int>(exit.exec_error);
+  if (exit.follows > 0) rank->follows = static_cast<int>(exit.follows) - 1;
   const bool returns = restarts_ && rank->exec_error == 0 && restarts_->restarter().note_exit(*rank);
   if (!returns) policy_.note_exit(*rank, machines_[index].candidate.program);
   if (traces_) traces_->note_exit();

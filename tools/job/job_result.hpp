@@ -13,10 +13,11 @@ struct RankExit {
   int pid = 0;            // 0: was not started
   std::optional<int> code{};
   std::optional<int> signal{};
-  bool stopped = false;  // still ran when it was told to end
-  bool lost = false;     // ran on a machine that can no longer be asked
-  int exec_error = 0;    // errno, where the process could not become the program
-  int restarts = 0;      // how often it was started again; all else is of the last time
+  bool stopped = false;          // still ran when it was told to end
+  bool lost = false;             // ran on a machine that can no longer be asked
+  int exec_error = 0;            // errno, where the process could not become the program
+  std::optional<int> follows{};  // not of an elastic job: the rank whose loss had ended its group, as it said
+  int restarts = 0;              // how often it was started again; all else is of the last time
 
   bool succeeded() const noexcept { return code == 0; }
   bool ended() const noexcept { return code || signal; }

@@ -99,6 +99,7 @@ static void visit_fields(auto& fields, Is<Exit> auto& exit) {
   fields.number(3, exit.signal);
   fields.flag(4, exit.stopped);
   fields.number(5, exit.exec_error);
+  fields.number(6, exit.follows);
 }
 
 static void visit_fields(auto& fields, Is<Order> auto& order) {
@@ -190,7 +191,7 @@ bool in_range(const RestartRanks& restart) {
   return count > 0 && ascends && (!restart.join.empty() || meets);
 }
 bool in_range(const Failed& failed) { return failed.exit_code > 0 && failed.exit_code <= kMaxExitCode; }
-bool in_range(const Exit& exit) { return exit.code <= kMaxExitCode && exit.signal <= kMaxSignal; }
+bool in_range(const Exit& exit) { return exit.code <= kMaxExitCode && exit.signal <= kMaxSignal && exit.follows <= kMaxWorldSize; }
 bool in_range(const Order& order) { return order.signal > 0 && order.signal <= kMaxSignal; }
 bool in_range(const TracePiece& piece) { return piece.data.size() <= kMaxTracePieceBytes; }
 bool in_range(const Input& input) { return input.data.size() <= kMaxInputBytes; }

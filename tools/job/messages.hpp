@@ -105,7 +105,7 @@ struct Credit {
 struct Exit {
   std::uint32_t rank = 0, code = 0, signal = 0;
   bool stopped = false;
-  std::uint32_t exec_error = 0;
+  std::uint32_t exec_error = 0, follows = 0;
   friend bool operator==(const Exit&, const Exit&) = default;
 };
 

@@ -155,6 +155,8 @@ void LocalCrew::start_rank(RankStart start, int rank) {
 void LocalCrew::watch_membership(Seat& seat, UniqueFd fd) {
   const auto on_bytes = [this, &seat, rank = seat.process.exit().rank](std::string_view bytes) {
     for (job::Membership& membership : seat.lines.feed(bytes)) {
+      // A program may make its group elastic where its job is not.
+      if (!start_.elastic) continue;
       membership.rank = static_cast<std::uint32_t>(rank);
       later([this, membership] { events_.on_membership(membership); });
     }
@@ -186,8 +188,11 @@ void LocalCrew::note_deaths() {
 void LocalCrew::note_exit(Seat& seat) {
   seat.noted = true;
   const job::RankExit& exit = seat.process.exit();
+  if (seat.memberships) seat.memberships->read_present_bytes();
+  const auto lost = start_.elastic ? std::nullopt : seat.lines.lost();
   events_.on_exit({static_cast<std::uint32_t>(exit.rank), static_cast<std::uint32_t>(exit.code.value_or(0)),
-                   static_cast<std::uint32_t>(exit.signal.value_or(0)), exit.stopped, exit.succeeded() ? 0 : read_exec_error()});
+                   static_cast<std::uint32_t>(exit.signal.value_or(0)), exit.stopped, exit.succeeded() ? 0 : read_exec_error(),
+                   lost ? *lost + 1 : 0});
   // The processes that the rank started and left behind end with it.
   seat.process.check(RankProcess::Clock::now());
   seat.process.stop(SIGTERM, time_after(Duration::milliseconds(start_.grace_ms)));

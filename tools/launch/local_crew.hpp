@@ -46,7 +46,7 @@ class LocalCrew final : public job::RankCrew {
     RankProcess process;
     const int restarts;                                  // of its rank, before this process
     std::array<std::unique_ptr<PipeReader>, 2> readers;  // of stdout and stderr
-    std::unique_ptr<PipeReader> memberships;             // of an elastic job
+    std::unique_ptr<PipeReader> memberships;             // what it says of its groups
     MembershipLines lines;
     bool noted = false;      // its exit has been told
     bool forgotten = false;  // the guard knows that no process is left

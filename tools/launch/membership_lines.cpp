@@ -13,9 +13,15 @@ namespace {
 constexpr std::size_t kMaxMembershipBytes = 64 * 1024;
 constexpr double kMaxMilliseconds = 1e12;
 
-std::optional<job::Membership> parse(const std::string& line) {
+}  // namespace
+
+std::optional<job::Membership> MembershipLines::parse(const std::string& line) {
   try {
     const nlohmann::json told = nlohmann::json::parse(line);
+    if (const auto lost = told.find("ended_by_loss_of"); lost != told.end()) {
+      if (const auto rank = lost->get<std::uint32_t>(); rank < job::kMaxWorldSize) lost_ = rank;
+      return std::nullopt;
+    }
     job::Membership membership;
     membership.epoch = told.at("epoch").get<std::uint32_t>();
     membership.lineage = std::strtoull(told.at("lineage").get<std::string>().c_str(), nullptr, 16);
@@ -33,8 +39,6 @@ std::optional<job::Membership> parse(const std::string& line) {
     return std::nullopt;
   }
 }
-
-}  // namespace
 
 std::vector<job::Membership> MembershipLines::feed(std::string_view bytes) {
   std::vector<job::Membership> memberships;

@@ -29,6 +29,10 @@ void PipeReader::resume() {
   poll_->start(UV_READABLE, [this] { read_some(); });
 }
 
+void PipeReader::read_present_bytes() {
+  for (int bytes = 0; !ended() && ::ioctl(fd_.get(), FIONREAD, &bytes) == 0 && bytes > 0;) read_some();
+}
+
 void PipeReader::end_after_present_bytes() {
   if (ended() || draining_) return;
   draining_ = true;

@@ -17,6 +17,8 @@ class PipeReader {
 
   void pause();
   void resume();
+  /// Reads what the pipe holds now, without waiting for the loop to come round.
+  void read_present_bytes();
   /// Ends after the bytes that the pipe holds now, even if a process still has it open.
   void end_after_present_bytes();
   bool ended() const noexcept { return !fd_; }

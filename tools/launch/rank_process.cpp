@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "native/trace/trace_file.hpp"
+#include "native/given_descriptor.hpp"
 #include "tools/launch/internal_commands.hpp"
 #include "tools/launch/launch_error.hpp"
 #include "tools/launch/pipe.hpp"
@@ -30,7 +30,7 @@ std::vector<int> make_descriptors(const RankStart& start, int rank, const PipeEn
   };
   inherit(start.failure_fd);
   inherit(start.guard_fd);
-  if (memberships) inherit(memberships.get());
+  inherit(memberships.get());
   if (start.trace_fd >= 0) inherit(start.trace_fd);
   for (const InheritedFd& inherited : start.settings.inherited_by_all) inherit(inherited.fd);
   if (start.number == 0)
@@ -44,11 +44,12 @@ RankPipes RankProcess::start(const RankStart& start, std::function<void()> on_de
   // A rank gets a blocking end: programs do not expect EAGAIN on stdout.
   PipeEnds out = open_pipe(UV_NONBLOCK_PIPE, 0);
   PipeEnds err = open_pipe(UV_NONBLOCK_PIPE, 0);
-  PipeEnds memberships = start.job.elastic ? open_socket_pair() : PipeEnds{};
+  PipeEnds memberships = open_socket_pair();
   std::vector<std::string> environment = make_rank_environment(start);
-  if (memberships.write_end) environment.push_back(fmt::format("RINGLET_MEMBERSHIP_FD={}", memberships.write_end.get()));
+  if (const auto socket = native::describe_descriptor(memberships.write_end.get()))
+    environment.push_back("RINGLET_MEMBERSHIP_FD=" + *socket);
   if (start.trace_fd >= 0)
-    if (const auto file = native::describe_given_file(start.trace_fd)) environment.push_back("RINGLET_TRACE_FD=" + *file);
+    if (const auto file = native::describe_descriptor(start.trace_fd)) environment.push_back("RINGLET_TRACE_FD=" + *file);
   for (const InheritedFd& inherited : start.settings.inherited_by_all)
     environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));
   if (start.number == 0)
