@@ -11,6 +11,20 @@
 
 namespace ringlet {
 
+namespace {
+
+/// The order comes from rank 0, and what it names are indices here.
+void require_permutation(const std::vector<std::uint32_t>& order) {
+  std::vector<std::uint8_t> seen(order.size());
+  for (const std::uint32_t index : order)
+    if (index >= seen.size() || std::exchange(seen[index], std::uint8_t{1}) != 0)
+      throw ProtocolError({Errc::protocol_error,
+                           fmt::format("rank 0 of the group gives an order of {} gradients with {}", order.size(),
+                                       index < seen.size() ? fmt::format("number {} twice", index) : fmt::format("a number {}", index))});
+}
+
+}  // namespace
+
 struct GradientBucketer::State {
   State(Group g, const Tree& tree, const BucketerOptions& o)
       : group(g), gradients(tree), options(o), averager(std::move(g), o.average), reported(tree.size()), order(tree.size()) {
@@ -55,6 +69,7 @@ void GradientBucketer::State::adopt_observed_order() {
   for (const std::uint32_t index : order)
     if (!seen[index]) observed.push_back(index);
   group.broadcast(observed, 0, {.stream = options.average.stream});
+  require_permutation(observed);
   if (observed == order) return;
   order = std::move(observed);
   // An averager knows gradients by their order. Its residuals are of those in the former one.

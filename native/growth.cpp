@@ -202,7 +202,8 @@ std::shared_ptr<Growth> SharedGroup::form_next(const CallOptions& call, const Kn
   calls.send_tickets = [&](const GrowthPlan& plan, std::uint16_t port) {
     send_tickets(config_of_growth(plan), {coordinator.host, port}, plan);
   };
-  BeginGrowth begin(options(), {static_cast<std::int32_t>(own.processes), static_cast<std::int32_t>(own.guests)}, std::move(calls));
+  BeginGrowth begin(options(), kMaxWorldSize, {static_cast<std::int32_t>(own.processes), static_cast<std::int32_t>(own.guests)},
+                    std::move(calls));
   Procedure::Action action = begin.next();
   while (auto* next = std::get_if<Procedure::Run>(&action)) {
     run_own(call, std::move(next->task));

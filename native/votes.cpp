@@ -26,6 +26,13 @@ void Votes::append(bool value) {
   ++settled_;
 }
 
+int Votes::blame(std::span<const Told> told) {
+  constexpr std::int64_t kMostCalls = std::int64_t{1} << 62;
+  const auto cannot_be = [](const Told& one) { return one[0] < 0 || one[0] > kMostCalls; };
+  const auto wrong = std::find_if(told.begin(), told.end(), cannot_be);
+  return wrong == told.end() ? -1 : static_cast<int>(wrong - told.begin());
+}
+
 void Votes::settle(std::span<const Told> told, std::uint32_t epoch) {
   epoch_ = epoch;
   const Told most = *std::max_element(told.begin(), told.end(), [](const Told& one, const Told& other) { return one[0] < other[0]; });
@@ -36,7 +43,8 @@ void Votes::settle(std::span<const Told> told, std::uint32_t epoch) {
   if (std::any_of(told.begin(), told.end(), is_in_next))
     append(std::all_of(told.begin(), told.end(), [&](const Told& one) { return is_in_next(one) && one[3] != 0; }));
   const std::int64_t age = settled_ - own_call;
-  if (under_way_) answer_ = age < kKeptResults && (results_ >> age & 1) != 0;
+  // A call that began after this rank had told counts for nobody, and its number is that of the next one.
+  if (under_way_) answer_ = age >= 0 && age < kKeptResults && (results_ >> age & 1) != 0;
   under_way_ = false;
 }
 

@@ -26,8 +26,10 @@ class Votes {
   bool answer() const { return answer_; }
 
   Told tell() const { return {settled_, static_cast<std::int64_t>(results_), under_way_, own_}; }
-  /// Takes what all ranks have told, in any order; every rank takes the same. What one knows of a call holds for all. Where none knows the
-  /// result of a call, ranks that are not in it count as false.
+  /// The index of the first whose number of calls cannot be, or -1.
+  static int blame(std::span<const Told> told);
+  /// Takes what all ranks have told, in any order, where none is to blame; every rank takes the same. What one knows of a call holds for
+  /// all. Where none knows the result of a call, ranks that are not in it count as false.
   void settle(std::span<const Told> told, std::uint32_t epoch);
   /// The epoch at whose beginning that was done last.
   std::uint32_t epoch() const { return epoch_; }

@@ -15,12 +15,15 @@ Procedure::Action BeginGrowth::next() {
     case Stage::shares:
       stage_ = Stage::port;
       return run(make_all_gather({&own_, DType::i32, kShareNumbers}, {shares_.data(), DType::i32, shares_.size() * kShareNumbers}, world_));
-    case Stage::port:
-      plan_ = plan_growth(shares_, world_.rank);
+    case Stage::port: {
+      const auto planned = plan_growth(shares_, world_.rank, largest_size_);
+      if (!planned.ok()) return Done{planned.status()};
+      plan_ = planned.value();
       if (!plan_) break;
       stage_ = Stage::end;
       if (world_.rank == 0) port_ = calls_.listen(*plan_);
       return run(make_broadcast(TensorView(&port_, DType::i32, 1), 0, world_));
+    }
     case Stage::end:
       if (world_.rank != 0) calls_.meet(*plan_, static_cast<std::uint16_t>(port_));
       if (port_ != 0) calls_.send_tickets(*plan_, static_cast<std::uint16_t>(port_));

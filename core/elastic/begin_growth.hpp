@@ -24,15 +24,17 @@ class BeginGrowth final : public Procedure {
     std::function<void(const GrowthPlan& plan, std::uint16_t port)> send_tickets;
   };
 
-  /// `world` are the options of the group of all ranks, and outlive this object. No guests are among them.
-  BeginGrowth(const WorldOptions& world, const GrowthShare& own, Calls calls)
-      : world_(world), own_(own), calls_(std::move(calls)), shares_(static_cast<std::size_t>(world.size)) {}
+  /// `world` are the options of the group of all ranks, and outlive this object. No guests are among them. `own` is at most what
+  /// most_to_choose() says.
+  BeginGrowth(const WorldOptions& world, int largest_size, const GrowthShare& own, Calls calls)
+      : world_(world), largest_size_(largest_size), own_(own), calls_(std::move(calls)), shares_(static_cast<std::size_t>(world.size)) {}
   Action next() override;
 
  private:
   enum class Stage : std::uint8_t { shares, port, end };
 
   const WorldOptions& world_;
+  const int largest_size_;
   const GrowthShare own_;
   const Calls calls_;
   Stage stage_ = Stage::shares;

@@ -41,16 +41,23 @@ GrowthStep step_of(GrowthStanding least) {
 
 int most_to_choose(int size, int largest_size) { return (largest_size - size) / size; }
 
-std::optional<GrowthPlan> plan_growth(std::span<const GrowthShare> chosen, int own_rank) {
+Result<std::optional<GrowthPlan>> plan_growth(std::span<const GrowthShare> chosen, int own_rank, int largest_size) {
+  const int most = most_to_choose(static_cast<int>(chosen.size()), largest_size);
   GrowthPlan plan;
   plan.first_process = static_cast<int>(chosen.size());
   for (std::size_t rank = 0; rank < chosen.size(); ++rank) {
-    if (rank < static_cast<std::size_t>(own_rank)) plan.first_process += chosen[rank].processes;
-    plan.processes += chosen[rank].processes;
-    plan.guests += chosen[rank].guests;
+    const auto [processes, guests] = chosen[rank];
+    if (processes < 0 || guests < 0 || processes > most || guests > most - processes)
+      return Status(Errc::protocol_error,
+                    "rank " + std::to_string(rank) + " lets " + std::to_string(processes) + " processes and " + std::to_string(guests) +
+                        " guests in, where " + std::to_string(most) + " in all are possible",
+                    static_cast<int>(rank));
+    if (rank < static_cast<std::size_t>(own_rank)) plan.first_process += processes;
+    plan.processes += processes;
+    plan.guests += guests;
   }
-  if (plan.processes + plan.guests == 0) return std::nullopt;
-  return plan;
+  if (plan.processes + plan.guests == 0) return std::optional<GrowthPlan>();
+  return std::optional(plan);
 }
 
 WorldOptions options_of_next(const WorldOptions& present, const GrowthPlan& plan) {

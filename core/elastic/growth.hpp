@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/base/address.hpp"
+#include "core/base/result.hpp"
 #include "core/base/time.hpp"
 #include "core/engine/options.hpp"
 #include "core/wire/control.hpp"
@@ -58,8 +59,9 @@ struct GrowthPlan {
   int processes = 0, guests = 0;
   int first_process = 0;  // the rank of the first one at this rank's door
 };
-/// What follows from what all ranks have chosen; nothing where nobody knocks.
-std::optional<GrowthPlan> plan_growth(std::span<const GrowthShare> chosen, int own_rank);
+/// What follows from what all ranks have chosen; nothing where nobody knocks. Fails with the rank that has chosen more than
+/// most_to_choose() says.
+Result<std::optional<GrowthPlan>> plan_growth(std::span<const GrowthShare> chosen, int own_rank, int largest_size);
 /// A member's options in the next world.
 WorldOptions options_of_next(const WorldOptions& present, const GrowthPlan& plan);
 

@@ -46,7 +46,7 @@ TEST_CASE("the present ranks stay, and those that join follow by the doors at wh
   const std::vector<int> first{3, 4, 4};
   for (int rank = 0; rank < 3; ++rank) {
     CAPTURE(rank);
-    const auto plan = plan_growth(chosen, rank);
+    const auto plan = plan_growth(chosen, rank, 100).value();
     REQUIRE(plan.has_value());
     CHECK(plan->first_process == first[static_cast<std::size_t>(rank)]);
     present.rank = rank;
@@ -65,7 +65,19 @@ TEST_CASE("the present ranks stay, and those that join follow by the doors at wh
     later.order = kReduceOrderCount;
     CHECK(use_ticket(later, 10, own).code() == Errc::protocol_error);
   }
-  CHECK_FALSE(plan_growth(std::vector<GrowthShare>(3), 0).has_value());
+  CHECK_FALSE(plan_growth(std::vector<GrowthShare>(3), 0, 100).value().has_value());
+}
+
+TEST_CASE("a rank that lets in more than it may, or fewer than none, is blamed") {
+  REQUIRE(most_to_choose(2, 12) == 5);
+  const auto plan_of = [](GrowthShare share) { return plan_growth(std::vector<GrowthShare>{{1, 0}, share}, 0, 12); };
+  CHECK(plan_of({2, 3}).ok());
+  for (const GrowthShare share : {GrowthShare{-5, 0}, {0, -1}, {6, 0}, {0, 6}, {3, 3}, {INT32_MAX, INT32_MAX}, {INT32_MIN, 1}}) {
+    CAPTURE(share.processes, share.guests);
+    const auto plan = plan_of(share);
+    REQUIRE_FALSE(plan.ok());
+    CHECK((plan.status().code() == Errc::protocol_error && plan.status().rank() == 1));
+  }
 }
 
 TEST_CASE("a process that joins is in where one that was there before goes on with it") {

@@ -88,7 +88,7 @@ void SimTrainer::begin_growth() {
   ++pending_;
   run_procedure(
       loop_,
-      std::make_shared<BeginGrowth>(group.options(),
+      std::make_shared<BeginGrowth>(group.options(), kLargestSize,
                                     GrowthShare{static_cast<std::int32_t>(chosen.processes), static_cast<std::int32_t>(chosen.guests)},
                                     std::move(calls)),
       {&group}, 0, [this](const Status& status) { on_growth_begun(status); }, Duration::seconds(100));

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <random>
 
+#include "native/agreement.hpp"
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 
@@ -100,6 +101,29 @@ TEST_CASE("the order of rank 0's first step is taken over by all") {
     expect(bucketer.collectives() == 1, "rank 0 saw g0 first, so it starts first everywhere");
     for (const std::size_t i : {1, 2, 3}) bucketer.ready(i);
     bucketer.finish();
+  });
+}
+
+TEST_CASE("an order of rank 0 that is none ends in an error, whatever it names") {
+  const std::vector<std::uint32_t> order =
+      GENERATE(std::vector<std::uint32_t>{0, 2}, std::vector<std::uint32_t>{1, 0xffffffff}, std::vector<std::uint32_t>{1, 1});
+  test::run_ranks(2, [&](Group& world) {
+    std::vector<float> first(3), second(5);
+    const Tree tree{{"first", first}, {"second", second}};
+    if (world.rank() == 1) {
+      GradientBucketer bucketer(world, tree, {.allow_missing = false});
+      for (const std::size_t i : {0, 1}) bucketer.ready(i);
+      const std::string text = failure_of<ProtocolError>([&] { bucketer.finish(); });
+      expect(text.find("rank 0 of the group gives an order of 2 gradients") != std::string::npos, text);
+      return;
+    }
+    native::require_same_tree(world, "GradientBucketer", tree, {});
+    GradientAverager averager(world);
+    averager.add(second);
+    averager.add(first);
+    averager.finish();
+    std::vector<std::uint32_t> told = order;
+    world.broadcast(told, 0);
   });
 }
 

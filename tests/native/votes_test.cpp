@@ -53,6 +53,28 @@ class Voter {
 
 }  // namespace
 
+TEST_CASE("a call that begins between what a rank has told and what it learns is answered with no, and counts nowhere") {
+  Votes votes;
+  for (int call = 0; call < 64; ++call) {
+    votes.call(true);
+    votes.set_result(true);
+  }
+  const std::vector<Votes::Told> told{votes.tell(), votes.tell()};
+  votes.call(true);
+  votes.settle(told, 1);
+  CHECK_FALSE(votes.answer());
+  CHECK(votes.tell() == told[0]);
+}
+
+TEST_CASE("numbers that no rank can have told are refused") {
+  const Votes::Told good = Votes().tell();
+  CHECK(Votes::blame({&good, 1}) == -1);
+  for (const std::int64_t calls : {std::int64_t{-1}, INT64_MIN, INT64_MAX, INT64_MAX - 1}) {
+    const std::vector<Votes::Told> told{good, {calls, 0, 1, 1}};
+    CHECK(Votes::blame(told) == 1);
+  }
+}
+
 TEST_CASE("all that are left are told the same of a call, wherever ranks were lost") {
   for (const auto seed : test::seeds(3000)) {
     CAPTURE(seed);
