@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <ringlet/group.hpp>
@@ -32,15 +31,10 @@ struct Inherited {
 PerProcess<OpenWorlds> open_worlds;
 PerProcess<Inherited> inherited_objects;
 
-bool leave_at_exit() {
-  if (std::atexit(leave_all) != 0) throw std::bad_alloc();
-  return true;
-}
-
 }  // namespace
 
 void add_open_world(NativeWorld& world) {
-  [[maybe_unused]] static const bool leaves = leave_at_exit();
+  [[maybe_unused]] static const bool leaves = (run_at_exit(leave_all), true);
   OpenWorlds& open = open_worlds.get();
   const std::lock_guard lock(open.mutex);
   open.worlds.push_back(&world);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <new>
 #include <string>
 
@@ -14,15 +15,18 @@ namespace {
 
 std::atomic<std::uint32_t> forks{0};
 
-bool watch_forks() {
-  if (::pthread_atfork(nullptr, nullptr, [] { ++forks; }) != 0) throw std::bad_alloc();
-  return true;
-}
-
 }  // namespace
 
+void run_at_exit(void (*function)()) {
+  if (std::atexit(function) != 0) throw std::bad_alloc();
+}
+
+void run_after_fork(void (*function)()) {
+  if (::pthread_atfork(nullptr, nullptr, function) != 0) throw std::bad_alloc();
+}
+
 std::uint32_t count_forks() {
-  [[maybe_unused]] static const bool watches = watch_forks();
+  [[maybe_unused]] static const bool watches = (run_after_fork([] { ++forks; }), true);
   return forks.load(std::memory_order_relaxed);
 }
 

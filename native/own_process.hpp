@@ -9,6 +9,11 @@ namespace ringlet::native {
 /// How often this process and those that it comes from were forked since the first call in the first of them. Throws `std::bad_alloc`.
 std::uint32_t count_forks();
 
+/// Has `function` run when a process ends that comes from this one. Throws `std::bad_alloc`.
+void run_at_exit(void (*function)());
+/// Has `function` run in each process that is forked from this one or comes from it. Throws `std::bad_alloc`.
+void run_after_fork(void (*function)());
+
 /// Remembers the process in which it was made. In a process that was forked from that one there are none of its threads, a lock may be held
 /// for ever, and the sockets are still the other's. Any thread.
 class OwnProcess {

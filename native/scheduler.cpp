@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <ringlet/error.hpp>
@@ -117,11 +116,9 @@ struct Finder {
 constexpr std::array kFinders{Finder{"torchrun", find_torch}, Finder{"openmpi", find_open_mpi}, Finder{"mpich", find_hydra},
                               Finder{"slurm", find_slurm}, Finder{"kubernetes", find_kubernetes}};
 
-/// What happens once in a process, which may form several groups.
+/// What happens once in a process, which may form several groups. A forked one has met where the other has.
 class JobMeeting {
  public:
-  std::mutex mutex;
-
   std::string coordinator(const Scheduled& scheduled, const InitOptions& options) {
     if (!met_at_.empty()) return met_at_;
     const Duration timeout = duration_setting(options.connect_timeout, "InitOptions::connect_timeout", process_variable,
@@ -144,7 +141,7 @@ class JobMeeting {
     static const OwnProcess process;
     static const int own = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (own < 0) throw IoError({Errc::io_error, "no descriptor is left; allow this process more (ulimit -n)"});
-    std::atexit([] {
+    run_at_exit([] {
       if (process.is_here()) PmiClient(own, kFarewellTimeout, {}).finish();
     });
   }
@@ -214,8 +211,9 @@ Variables with_scheduler(const InitOptions& options, const Variables& variables,
 }
 
 Variables process_variables(const InitOptions& options) {
+  static PerProcess<std::mutex> one_at_a_time;
   static JobMeeting meeting;
-  const std::lock_guard lock(meeting.mutex);
+  const std::lock_guard lock(one_at_a_time.get());
   return with_scheduler(
       options, process_variable, [&](const Scheduled& scheduled) { return meeting.coordinator(scheduled, options); },
       [&](const std::string& line) { meeting.tell(line); });

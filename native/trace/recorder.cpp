@@ -1,14 +1,12 @@
 #include "native/trace/recorder.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <ringlet/trace.hpp>
@@ -16,6 +14,7 @@
 
 #include "core/base/printable.hpp"
 #include "core/base/refuse.hpp"
+#include "native/own_process.hpp"
 #include "native/tell.hpp"
 #include "native/this_process.hpp"
 #include "native/trace/clock_name.hpp"
@@ -307,9 +306,9 @@ void Recorder::warn(const std::string& text) const { tell(settings_.rank, text);
 Recorder* recorder() noexcept { return the_recorder.load(std::memory_order_acquire); }
 
 Recorder* open_trace(const TraceSettings& settings) {
-  static std::mutex opening;
+  static PerProcess<std::mutex> opening;
   if (settings.file.empty() && !settings.given_file) return nullptr;
-  const std::lock_guard lock(opening);
+  const std::lock_guard lock(opening.get());
   if (Recorder* open = recorder()) return open;
   const auto descriptor = settings.given_file ? take_given_file(*settings.given_file) : std::nullopt;
   if (!descriptor && settings.file.empty()) return nullptr;
@@ -321,7 +320,7 @@ Recorder* open_trace(const TraceSettings& settings) {
     return nullptr;
   }
   process_of_recorder = ::getpid();
-  [[maybe_unused]] static const bool ends = std::atexit(finish_trace) == 0 && ::pthread_atfork(nullptr, nullptr, forget_trace) == 0;
+  [[maybe_unused]] static const bool ends = (run_at_exit(finish_trace), run_after_fork(forget_trace), true);
   // Threads may record until the process ends, so it is never destroyed.
   the_recorder.store(made.release(), std::memory_order_release);
   detail::trace_is_on = true;
