@@ -286,7 +286,7 @@ std::shared_ptr<SharedGroup> SharedGroup::finish_growth(const CallOptions& call)
 void SharedGroup::enter_after(const std::shared_ptr<SharedGroup>& before) {
   const auto all_here = start_barrier();
   std::shared_ptr<SharedGroup> last = before;
-  Crossing crossing(before->world_->elastic());
+  WorldSwitch switching(before->world_->elastic());
   const auto help = [&] {
     try {
       std::vector<int> ranks;
@@ -294,26 +294,26 @@ void SharedGroup::enter_after(const std::shared_ptr<SharedGroup>& before) {
       CallOptions call;
       call.timeout = kPatienceWithOthers;
       last = last->reform_world(call, ranks, lineage);
-      crossing.helped();
+      switching.helped();
     } catch (const Error&) {
-      crossing.cannot_help();
+      switching.cannot_help();
     }
   };
   while (true) {
     const bool is_over = driver().wait(all_here->done, kWatchInterval);
     if (!is_over) driver().check();
-    Crossing::Entry entry = Crossing::Entry::awaited;
-    if (is_over) entry = all_here->status.ok() ? Crossing::Entry::all_are_in : Crossing::Entry::has_failed;
-    switch (crossing.next(entry, last->world_has_failed())) {
-      case Crossing::Step::wait:
+    WorldSwitch::Entry entry = WorldSwitch::Entry::awaited;
+    if (is_over) entry = all_here->status.ok() ? WorldSwitch::Entry::all_are_in : WorldSwitch::Entry::has_failed;
+    switch (switching.next(entry, last->world_has_failed())) {
+      case WorldSwitch::Step::wait:
         break;
-      case Crossing::Step::help:
+      case WorldSwitch::Step::help:
         help();
         break;
-      case Crossing::Step::end_before:
+      case WorldSwitch::Step::end_before:
         before->revoke();
         break;
-      case Crossing::Step::leave:
+      case WorldSwitch::Step::leave:
         return before->world_->leave();
     }
   }

@@ -240,9 +240,9 @@ void NativeWorld::begin_epochs(const WorldConfig& config) {
   options.look_for_proof = [this](int rank, std::function<void(bool)> done) {
     const auto index = static_cast<std::size_t>(rank);
     network_->look(addresses_[index], kLookTimeout,
-                   [this, index, done = std::move(done)](bool refused) { done(refused && !walled_[index]); });
+                   [this, index, done = std::move(done)](bool refused) { done(refused && !undiallable_[index]); });
   };
-  if (options_.size > 1) find_walled();
+  if (options_.size > 1) find_closed_ports();
   epochs_ = std::make_unique<Epochs>(driver_.loop(), std::move(core_), std::move(options));
 }
 
@@ -268,8 +268,8 @@ void NativeWorld::trace_world(const WorldOptions& now, std::uint64_t lineage, st
 
 /// The refusal of a port that a firewall closes says nothing of the process behind it. The lower ranks' ports have answered this rank when
 /// it dialled them.
-void NativeWorld::find_walled() {
-  walled_.assign(addresses_.size(), false);
+void NativeWorld::find_closed_ports() {
+  undiallable_.assign(addresses_.size(), false);
   const auto refused = std::make_shared<std::vector<int>>();
   for (int rank = options_.rank + 1; rank < options_.natives(); ++rank)
     network_->look(addresses_[static_cast<std::size_t>(rank)], kLookTimeout, [refused, rank](bool is_refused) {
@@ -279,7 +279,7 @@ void NativeWorld::find_walled() {
     wall_timer_ = 0;
     // Where the rank has been lost since, its port was refused for that.
     for (const int rank : *refused)
-      walled_[static_cast<std::size_t>(rank)] = epochs_->world().options().epoch == options_.epoch && epochs_->world().is_linked(rank);
+      undiallable_[static_cast<std::size_t>(rank)] = epochs_->world().options().epoch == options_.epoch && epochs_->world().is_linked(rank);
   });
 }
 

@@ -141,7 +141,7 @@ class NativeWorld {
   void begin_epochs(const WorldConfig& config);
   void follow(const ringlet::World& before, const Succession& succession);
   void end_meeting(const Status& why, Instant since);
-  void find_walled();
+  void find_closed_ports();
   void prepare(ringlet::World& world);
   void serve_guests(const ringlet::World& world);
   void watch_parts(ringlet::World& world);
@@ -169,7 +169,7 @@ class NativeWorld {
   std::unique_ptr<PartsWatch> parts_watch_;
   std::unique_ptr<Listeners> listeners_;
   std::vector<Address> addresses_;  // where each rank of the first epoch listens
-  std::vector<bool> walled_;        // whether this rank cannot dial it
+  std::vector<bool> undiallable_;   // whether this rank cannot dial it
   TimerId wall_timer_ = 0;
   TimerId stop_timer_ = 0;
   std::unique_ptr<StatusSocket> status_;

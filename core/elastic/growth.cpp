@@ -112,7 +112,7 @@ bool is_among_members(std::span<const int> goes_on, const wire::Ticket& ticket) 
   return std::any_of(goes_on.begin(), goes_on.end(), [&](int rank) { return rank < static_cast<int>(ticket.members); });
 }
 
-Crossing::Step Crossing::next(Entry entry, bool failed) {
+WorldSwitch::Step WorldSwitch::next(Entry entry, bool failed) {
   if (entry == Entry::all_are_in) return Step::leave;
   if (entry == Entry::awaited) return helps_ && failed ? Step::help : Step::wait;
   if (!helps_ || has_helped_) return Step::leave;

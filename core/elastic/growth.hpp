@@ -77,7 +77,7 @@ bool is_among_members(std::span<const int> goes_on, const wire::Ticket& ticket);
 
 /// What a member that has switched does until it may leave the world before. A rank that lost another one in its agree() about the switch
 /// learns the answer from the others, in the world that follows the one before, until all are in the new one.
-class Crossing {
+class WorldSwitch {
  public:
   enum class Step : std::uint8_t {
     wait,
@@ -89,7 +89,7 @@ class Crossing {
   enum class Entry : std::uint8_t { awaited, all_are_in, has_failed };
 
   /// `elastic` is the world before.
-  explicit Crossing(bool elastic) : helps_(elastic) {}
+  explicit WorldSwitch(bool elastic) : helps_(elastic) {}
   /// `failed` says whether the newest world that follows the one before has failed. After `help` comes helped() or cannot_help().
   Step next(Entry entry, bool failed);
   void helped() { has_helped_ = true; }

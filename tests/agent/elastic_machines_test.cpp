@@ -104,7 +104,7 @@ TEST_CASE("no rank is started again on a machine that is not trusted any more, a
   std::string distrusted;
   ElasticRun run(3, 1, 3);
   run.options.wish = {6, 1};
-  run.options.find_stranger = [&](const job::Candidate& candidate, const job::Offer&, const LinkBinding&) {
+  run.options.check_identity = [&](const job::Candidate& candidate, const job::Offer&, const LinkBinding&) {
     return candidate.name == distrusted ? std::optional(distrusted + " was removed") : std::nullopt;
   };
   for (FakeMachine& machine : run.machines)

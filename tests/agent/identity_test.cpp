@@ -105,8 +105,8 @@ struct ProvedRun {
     run.options.introduce = [this](job::Hail& hail, const LinkBinding& binding) {
       LinkIdentity(run_key, "desk", "1.2.3").sign(hail, binding);
     };
-    run.options.find_stranger = [this](const job::Candidate& candidate, const job::Offer& offer,
-                                       const LinkBinding& binding) -> std::optional<std::string> {
+    run.options.check_identity = [this](const job::Candidate& candidate, const job::Offer& offer,
+                                        const LinkBinding& binding) -> std::optional<std::string> {
       const auto key = sender_of(offer, "home", binding);
       if (!key || offer.name != candidate.name) return "not proved";
       machines::Acquaintance met = run_knows.meet_answering(candidate.name, *key);

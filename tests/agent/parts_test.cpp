@@ -154,6 +154,20 @@ TEST_CASE("ranks are spread in the machines' order") {
   CHECK(assign_ranks({}, {std::nullopt, 1}).value().empty());
 }
 
+TEST_CASE("a list that is too long is not used, as the line that it would be cut in could allow too much") {
+  const TemporaryDirectory directory;
+  const std::string root = std::filesystem::canonical(directory.path()).string(), train = root + "/train", list = root + "/allowed";
+  make_program(train);
+  const std::string last = train + " --epochs 3\n";
+  const auto answer_to = [&](std::size_t bytes) {
+    std::ofstream(list) << std::string(bytes - last.size() - 1, '#') + '\n' + last;
+    const std::vector<std::string> arguments{"--epochs", "3"};
+    return AllowList({}, list).ask(train, &arguments);
+  };
+  CHECK(answer_to(1 << 20).program == train);
+  CHECK_THAT(answer_to((1 << 20) + 1).refusal, Contains("the list " + list + " is not used: it is longer than 1048576 bytes"));
+}
+
 TEST_CASE("nothing is allowed that was not named") {
   TemporaryDirectory directory;
   const std::string root = std::filesystem::canonical(directory.path()).string();

@@ -88,26 +88,26 @@ TEST_CASE("a process that joins is in where one that was there before goes on wi
 }
 
 TEST_CASE("who has switched helps those that lost a rank in agree() until all are in, and leaves then") {
-  using Step = Crossing::Step;
-  using Entry = Crossing::Entry;
-  Crossing crossing(true);
-  CHECK(crossing.next(Entry::awaited, false) == Step::wait);
-  CHECK(crossing.next(Entry::awaited, true) == Step::help);
-  crossing.helped();
-  CHECK(crossing.next(Entry::awaited, true) == Step::help);
-  crossing.cannot_help();
-  CHECK(crossing.next(Entry::awaited, true) == Step::wait);
-  CHECK(crossing.next(Entry::all_are_in, true) == Step::leave);
+  using Step = WorldSwitch::Step;
+  using Entry = WorldSwitch::Entry;
+  WorldSwitch switching(true);
+  CHECK(switching.next(Entry::awaited, false) == Step::wait);
+  CHECK(switching.next(Entry::awaited, true) == Step::help);
+  switching.helped();
+  CHECK(switching.next(Entry::awaited, true) == Step::help);
+  switching.cannot_help();
+  CHECK(switching.next(Entry::awaited, true) == Step::wait);
+  CHECK(switching.next(Entry::all_are_in, true) == Step::leave);
 }
 
 TEST_CASE("where not all have come in, the world before is ended, so that nobody waits there") {
-  using Step = Crossing::Step;
-  Crossing crossing(true);
-  CHECK(crossing.next(Crossing::Entry::has_failed, false) == Step::end_before);
-  CHECK(crossing.next(Crossing::Entry::has_failed, true) == Step::help);
-  crossing.helped();
-  CHECK(crossing.next(Crossing::Entry::has_failed, false) == Step::leave);
-  CHECK(Crossing(false).next(Crossing::Entry::has_failed, true) == Step::leave);
+  using Step = WorldSwitch::Step;
+  WorldSwitch switching(true);
+  CHECK(switching.next(WorldSwitch::Entry::has_failed, false) == Step::end_before);
+  CHECK(switching.next(WorldSwitch::Entry::has_failed, true) == Step::help);
+  switching.helped();
+  CHECK(switching.next(WorldSwitch::Entry::has_failed, false) == Step::leave);
+  CHECK(WorldSwitch(false).next(WorldSwitch::Entry::has_failed, true) == Step::leave);
 }
 
 TEST_CASE("those with the most steps give their state, and all others take it; a guest never gives") {

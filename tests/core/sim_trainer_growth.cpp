@@ -13,7 +13,7 @@ namespace ringlet::test {
 
 namespace {
 
-constexpr Duration kCrossingInterval = Duration::milliseconds(10), kPatienceWithOthers = Duration::seconds(15);
+constexpr Duration kSwitchInterval = Duration::milliseconds(10), kPatienceWithOthers = Duration::seconds(15);
 constexpr int kLargestSize = 1024;
 
 }  // namespace
@@ -25,8 +25,8 @@ struct SimTrainer::Before {
   std::unique_ptr<Epochs> epochs;
   World* last;  // the newest one that follows it
   std::unique_ptr<native::Votes> votes;
-  Crossing crossing{true};
-  Crossing::Entry entry = Crossing::Entry::awaited;
+  WorldSwitch switching{true};
+  WorldSwitch::Entry entry = WorldSwitch::Entry::awaited;
   Status status{};
   bool is_helping = false;
   native::Votes::Told own{};
@@ -138,15 +138,15 @@ void SimTrainer::switch_over() {
   auto next = growth_ ? growth_->take() : nullptr;
   if (!next) {
     // A trainer that is wrong waits for what may never come.
-    if (growth_) loop_.after(kCrossingInterval, guard_.wrap([this] { switch_over(); }));
+    if (growth_) loop_.after(kSwitchInterval, guard_.wrap([this] { switch_over(); }));
     return;
   }
   before_ = std::make_unique<Before>(std::move(epochs_), *world_, std::move(votes_));
   // Where a rank was lost in agree(), the others have learnt the answer together with this one.
-  if (before_->votes->epoch() == world_->options().epoch && world_->options().epoch > 0) before_->crossing.helped();
+  if (before_->votes->epoch() == world_->options().epoch && world_->options().epoch > 0) before_->switching.helped();
   enter(std::move(next));
   start_entry([this](const Status& status) {
-    before_->entry = status.ok() ? Crossing::Entry::all_are_in : Crossing::Entry::has_failed;
+    before_->entry = status.ok() ? WorldSwitch::Entry::all_are_in : WorldSwitch::Entry::has_failed;
     before_->status = status;
     cross();
   });
@@ -176,17 +176,17 @@ void SimTrainer::start_entry(std::function<void(const Status&)> on_over) {
 
 void SimTrainer::cross() {
   while (before_ && !before_->is_helping) {
-    switch (before_->crossing.next(before_->entry, !before_->last->failure().ok())) {
-      case Crossing::Step::wait:
-        loop_.after(kCrossingInterval, guard_.wrap([this] { cross(); }));
+    switch (before_->switching.next(before_->entry, !before_->last->failure().ok())) {
+      case WorldSwitch::Step::wait:
+        loop_.after(kSwitchInterval, guard_.wrap([this] { cross(); }));
         return;
-      case Crossing::Step::help:
+      case WorldSwitch::Step::help:
         help();
         break;
-      case Crossing::Step::end_before:
+      case WorldSwitch::Step::end_before:
         before_->last->fail({Errc::cancelled, "rank " + std::to_string(process_) + " has ended the epoch", before_->last->options().rank});
         break;
-      case Crossing::Step::leave: {
+      case WorldSwitch::Step::leave: {
         const auto before = std::move(before_);
         if (is(BrokenTrainer::stays_in_world_before))
           kept_.push_back(std::move(before->epochs));
@@ -206,7 +206,7 @@ void SimTrainer::help() {
   const auto stop_helping = [this, &before] {
     if (before_.get() != &before || !before.is_helping) return;
     before.is_helping = false;
-    before.crossing.cannot_help();
+    before.switching.cannot_help();
     cross();
   };
   loop_.after(kPatienceWithOthers, guard_.wrap(stop_helping));
@@ -222,7 +222,7 @@ void SimTrainer::settle_before() {
   Before& before = *before_;
   const auto is_over = [this, &before] {
     before.is_helping = false;
-    before.crossing.helped();
+    before.switching.helped();
     cross();
   };
   if (before.votes->epoch() == before.last->options().epoch) return is_over();

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 namespace ringlet::test {
 
@@ -171,6 +172,13 @@ std::vector<std::string> sorted_lines(const std::string& text) {
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   std::sort(lines.begin(), lines.end());
   return lines;
+}
+
+void wait_until(const std::function<bool()>& condition) {
+  const auto end = Clock::now() + kDeadline;
+  bool holds = condition();
+  for (; !holds && Clock::now() < end; holds = condition()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  REQUIRE(holds);
 }
 
 void wait_for_death(pid_t process) {

@@ -1,6 +1,6 @@
 // A rank that runs collectives and messages of all sizes until one fails, and prints which rank it blames. With --twice it forms several
-// groups instead; with --rounds N it ends after so many, and with --sums each of them is an all_sum, for which all ranks wait. Tests start
-// it by `ringlet launch` and `ringlet run`.
+// groups instead; with --rounds N it ends after so many, with --sums each of them is an all_sum, for which all ranks wait, and with --tell
+// it prints a line after each twelve. Tests start it by `ringlet launch` and `ringlet run`.
 
 #include <unistd.h>
 
@@ -50,13 +50,19 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "--twice") == 0) return form_two_groups();
   const int rounds = argc > 2 && std::strcmp(argv[1], "--rounds") == 0 ? std::atoi(argv[2]) : INT_MAX;
   const bool sums_alone = argc > 1 && std::strcmp(argv[1], "--sums") == 0;
+  const bool tells = argc > 1 && std::strcmp(argv[1], "--tell") == 0;
   std::printf("pid %d\n", static_cast<int>(::getpid()));
   std::fflush(stdout);
   try {
     ringlet::Group world = ringlet::init({.strict = true});
     std::printf("met\n");
     std::fflush(stdout);
-    for (int round = 0; round < rounds; ++round) one_round(world, round, sums_alone);
+    for (int round = 0; round < rounds; ++round) {
+      one_round(world, round, sums_alone);
+      if (!tells || round % 12 != 11) continue;
+      std::printf("12 rounds\n");
+      std::fflush(stdout);
+    }
   } catch (const ringlet::Error& error) {
     std::printf("blames %d: %s\n", error.status().rank(), error.what());
     return 1;

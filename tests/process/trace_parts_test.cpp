@@ -131,11 +131,7 @@ TEST_CASE("a signal ends the merging, and leaves all files as they were") {
   REQUIRE(::mkfifo(part.c_str(), 0600) == 0);
   CommandProcess merge({"trace", "merge", file});
   int writer = -1;
-  for (int i = 0; i < 4000 && writer < 0; ++i) {
-    writer = ::open(part.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-    if (writer < 0) ::usleep(5000);
-  }
-  REQUIRE(writer >= 0);
+  wait_until([&] { return (writer = ::open(part.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0; });
   /// Until the command reads no more, or so many lines have been written.
   const auto write_lines = [&](const std::string& line, int count) {
     for (int i = 0; i < count;) {
@@ -150,11 +146,10 @@ TEST_CASE("a signal ends the merging, and leaves all files as they were") {
   // First it looks which job wrote the part.
   write_lines(
       "[\n{\"name\":\"world\",\"ph\":\"i\",\"ts\":1.0,\"pid\":0,\"args\":{\"job\":\"1\",\"lineage\":\"0\",\"epoch\":0,\"rank\":0}},\n", 1);
-  for (int i = 0; i < 4000 && !catches(merge.pid(), number); ++i) ::usleep(5000);
-  REQUIRE(catches(merge.pid(), number));
+  wait_until([&] { return catches(merge.pid(), number); });
   merge.send(number);
   // It opens the part anew, and nobody reads before.
-  for (int i = 0; i < 4000 && ::write(writer, "[\n", 2) != 2; ++i) ::usleep(1000);
+  wait_until([&] { return ::write(writer, "[\n", 2) == 2; });
   write_lines(R"({"name":"work","ph":"X","ts":1.000,"dur":2.000,"pid":0,"args":{}},)"
               "\n",
               100'000);
@@ -220,7 +215,7 @@ TEST_CASE("a process that joined later is of the same job") {
   launch.wait_for_stdout("\n", 3);
   const pid_t victim = static_cast<pid_t>(std::stol(launch.out().substr(launch.out().find(mark) + mark.size())));
   // It has written that it is in a group.
-  for (int i = 0; i < 2000 && read_file(directory.path() + "/trace.0.json").find("lineage") == std::string::npos; ++i) ::usleep(5000);
+  wait_until([&] { return read_file(directory.path() + "/trace.0.json").find("lineage") != std::string::npos; });
   REQUIRE(::kill(victim, SIGKILL) == 0);
   launch.wait_for_stderr("epoch 2: 3 ranks, 1 of them new");
   const Outcome outcome = launch.finish();

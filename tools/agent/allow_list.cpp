@@ -97,12 +97,13 @@ std::optional<std::string> find_open_link(const fs::path& path) {
   return std::nullopt;
 }
 
-std::string read_entries(const std::string& file) {
+/// Nothing where the file is longer than it may be: a line that was cut off could allow more than the whole one.
+std::optional<std::string> read_entries(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
-  std::string text(kMaxFileBytes, '\0');
+  std::string text(kMaxFileBytes + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
-  return text;
+  return text.size() > kMaxFileBytes ? std::nullopt : std::optional(std::move(text));
 }
 
 struct Entry {
@@ -195,7 +196,9 @@ std::optional<std::string> AllowList::add_file(std::vector<std::string>& entries
   if (anyone_may_write(list))
     return fmt::format("the list {0} is not trusted: everyone there may write it; its owner would have to run: chmod o-w {0}", file_);
   if (!is_trusted(list.st_uid)) return fmt::format("the list {} is not trusted: it belongs to user {}", file_, list.st_uid);
-  const auto more = parse_allow_file(read_entries(file_));
+  const auto text = read_entries(file_);
+  if (!text) return fmt::format("the list {} is not used: it is longer than {} bytes", file_, kMaxFileBytes);
+  const auto more = parse_allow_file(*text);
   entries.insert(entries.end(), more.begin(), more.end());
   return std::nullopt;
 }

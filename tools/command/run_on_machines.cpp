@@ -129,8 +129,8 @@ void MachineRunner::reach(std::size_t index, const agent::FoundMachine& machine,
   dialler_.dial(machine.addresses[address], kDialTimes, {.kind = LinkRequest::Kind::agent}, on_dialled);
 }
 
-std::optional<std::string> MachineRunner::find_stranger(const job::Candidate& candidate, const job::Offer& offer,
-                                                        const LinkBinding& binding) {
+std::optional<std::string> MachineRunner::check_identity(const job::Candidate& candidate, const job::Offer& offer,
+                                                         const LinkBinding& binding) {
   const std::string& name = candidate.name;
   const auto key = agent::sender_of(offer, options_.search.group, binding);
   if (!key) return fmt::format("{}: what answered did not prove its key on this link; somebody may stand between the two machines", name);
@@ -163,8 +163,8 @@ void MachineRunner::start_job(const std::vector<agent::FoundMachine>& machines) 
   std::vector<job::Candidate> candidates;
   for (const agent::FoundMachine& machine : machines) candidates.push_back(make_candidate(machine));
   options_.job.introduce = [this](job::Hail& hail, const LinkBinding& binding) { options_.identity->sign(hail, binding); };
-  options_.job.find_stranger = [this](const job::Candidate& candidate, const job::Offer& offer, const LinkBinding& binding) {
-    return find_stranger(candidate, offer, binding);
+  options_.job.check_identity = [this](const job::Candidate& candidate, const job::Offer& offer, const LinkBinding& binding) {
+    return check_identity(candidate, offer, binding);
   };
   launch::JobRunner::Hooks hooks;
   hooks.on_chosen = [this](const std::vector<job::RankExit>& ranks) {

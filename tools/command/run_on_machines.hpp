@@ -50,7 +50,7 @@ class MachineRunner {
   void search_over();
   std::optional<std::string> look_at_names(const std::vector<agent::FoundMachine>& machines);
   void reach(std::size_t index, const agent::FoundMachine& machine, std::size_t address, const std::string& why_not);
-  std::optional<std::string> find_stranger(const job::Candidate& candidate, const job::Offer& offer, const LinkBinding& binding);
+  std::optional<std::string> check_identity(const job::Candidate& candidate, const job::Offer& offer, const LinkBinding& binding);
   void start_job(const std::vector<agent::FoundMachine>& machines);
   job::Candidate make_candidate(const agent::FoundMachine& machine) const;
   void watch_for_others();

@@ -34,7 +34,7 @@ Job::Job(EventLoop& loop, JobOptions options, std::vector<Candidate> candidates,
   if (options_.start.trace)
     traces_.emplace(loop_, machines_,
                     JobTraces::Hooks{.ranks_over = [this] { return ranks_over(); },
-                                     .tell_course = [this](const std::string& text) { tell_course(text); },
+                                     .tell_progress = [this](const std::string& text) { tell_progress(text); },
                                      .leave = [this](const std::vector<std::size_t>& machines) { leave(machines); }});
 }
 
@@ -42,11 +42,11 @@ void Job::make_restarts() {
   restarts_.emplace(loop_, options_, machines_, policy_,
                     JobRestarts::Hooks{.ask_to_listen = [this](const std::vector<std::size_t>& machines) { ask_to_listen(machines); },
                                        .end = [this] { stop_all(SIGTERM, options_.end.grace); },
-                                       .tell_course = [this](const std::string& text) { tell_course(text); },
+                                       .tell_progress = [this](const std::string& text) { tell_progress(text); },
                                        .on_notice = [this](const std::string& text) { events_.on_notice(text); }});
 }
 
-void Job::tell_course(const std::string& text) const {
+void Job::tell_progress(const std::string& text) const {
   if (!options_.quiet) events_.on_notice(text);
 }
 
@@ -104,9 +104,9 @@ void Job::on(std::size_t index, Offer& offer) {
     return miss(index, words_of(index, fmt::format("its `ringlet` {}speaks version {} of the protocol of jobs, this one {}; install the "
                                                    "same on both",
                                                    told.version.empty() ? "" : told.version + " ", told.protocol, kProtocol)));
-  if (options_.find_stranger)
-    if (const auto stranger = options_.find_stranger(machine.candidate, told, machine.channel->binding()))
-      return miss(index, *stranger, kNotAllowed);
+  if (options_.check_identity)
+    if (const auto mistrust = options_.check_identity(machine.candidate, told, machine.channel->binding()))
+      return miss(index, *mistrust, kNotAllowed);
   if (told.refusal.empty()) return machine.late ? start_late(index) : choose();
   miss(index, words_of(index, told.refusal), static_cast<int>(std::clamp(told.refusal_code, 1u, 255u)));
 }
@@ -129,7 +129,7 @@ void Job::start_late(std::size_t index) {
     return finish_if_over();
   }
   machines_.give_ranks(index, ranks);
-  tell_course(fmt::format("{} joins with {} {}", machine.candidate.name, ranks, ranks == 1 ? "rank" : "ranks"));
+  tell_progress(fmt::format("{} joins with {} {}", machine.candidate.name, ranks, ranks == 1 ? "rank" : "ranks"));
   if (events_.on_added) events_.on_added(machines_.ranks());
   StartRanks start = machines_.make_start(index, order(), options_.prefix);
   start.waits = true;
@@ -334,7 +334,7 @@ void Job::on_lost(std::size_t index, const Status& status) {
   drop_channel(index);
   if (machine.over) return;
   machine.over = true;
-  if (restarts_ && stage_ == Stage::started && !stopping()) tell_course(why);
+  if (restarts_ && stage_ == Stage::started && !stopping()) tell_progress(why);
   machines_.lose(index);
   if (restarts_) restarts_->note_lost(index);
   policy_.note_lost(why, stage_ == Stage::started);

@@ -82,7 +82,7 @@ class Job {
   }
   void on_lost(std::size_t index, const Status& status);
   void drop_channel(std::size_t index);
-  void tell_course(const std::string& text) const;
+  void tell_progress(const std::string& text) const;
   void choose();
   void miss_unanswered(const std::string& why);
   void wait_for_stragglers();

@@ -52,7 +52,7 @@ struct JobOptions {
   std::function<void(Hail&, const LinkBinding&)> introduce{};
   /// Says in a sentence why the machine that made the offer on this channel is not the candidate, or may not take part; nothing where all
   /// is well. It is asked again before ranks are started again there. Unset: as with `introduce`.
-  std::function<std::optional<std::string>(const Candidate&, const Offer&, const LinkBinding&)> find_stranger{};
+  std::function<std::optional<std::string>(const Candidate&, const Offer&, const LinkBinding&)> check_identity{};
 };
 
 /// Where the ranks of these machines meet: at the first of them.

@@ -21,7 +21,7 @@ Restarter::Actions JobRestarts::make_actions() {
   actions.stop = [this](const std::vector<int>& ranks) { machines_.stop(ranks, order_to_end()); };
   actions.give_up = [this](std::string why) { policy_.give_up(std::move(why)); };
   actions.end = hooks_.end;
-  actions.say = hooks_.tell_course;
+  actions.say = hooks_.tell_progress;
   return actions;
 }
 
@@ -57,8 +57,8 @@ void JobRestarts::let_go(std::size_t index, const Failed& failed) {
 /// Where it is not, its ranks are ended.
 bool JobRestarts::is_still_trusted(std::size_t index) {
   JobMachine& machine = machines_[index];
-  if (!options_.find_stranger) return true;
-  const auto why = options_.find_stranger(machine.candidate, *machine.offer, machine.channel->binding());
+  if (!options_.check_identity) return true;
+  const auto why = options_.check_identity(machine.candidate, *machine.offer, machine.channel->binding());
   if (!why) return true;
   machine.channel->send(order_to_end());
   machine.channel->expect_end();

@@ -21,7 +21,7 @@ class JobRestarts {
   struct Hooks {
     std::function<void(const std::vector<std::size_t>& machines)> ask_to_listen;  // the first of these; start_renewed() is to follow
     std::function<void()> end;                                                    // nothing runs, and nothing will
-    std::function<void(const std::string&)> tell_course;                          // how ranks come and go
+    std::function<void(const std::string&)> tell_progress;                        // how ranks come and go
     std::function<void(const std::string&)> on_notice;                            // any other sentence for the user
   };
 

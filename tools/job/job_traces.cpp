@@ -26,7 +26,7 @@ void JobTraces::tell() const {
   for (const JobMachine& machine : machines_)
     if (machine.channel && !machine.over && !machine.candidate.name.empty()) from += (from.empty() ? "" : ", ") + machine.candidate.name;
   if (!from.empty() && hooks_.ranks_over())
-    hooks_.tell_course(
+    hooks_.tell_progress(
         fmt::format("the ranks have ended, and their traces have not all come from {} yet; Ctrl-C leaves out the rest", from));
 }
 

@@ -17,7 +17,7 @@ class JobTraces {
  public:
   struct Hooks {
     std::function<bool()> ranks_over;                            // whether all ranks have ended
-    std::function<void(const std::string&)> tell_course;         // a sentence for the user
+    std::function<void(const std::string&)> tell_progress;       // a sentence for the user
     std::function<void(const std::vector<std::size_t>&)> leave;  // machines for which nobody waits any more
   };
 
