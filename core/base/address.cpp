@@ -125,4 +125,9 @@ bool is_loopback(const Address& address) {
   return host == "localhost" || host == "::1" || (host.substr(0, 4) == "127." && is_ipv4(host));
 }
 
+std::string host_of(const std::string& peer_name) {
+  const auto address = parse_address(peer_name);
+  return address.ok() ? address.value().host : peer_name;
+}
+
 }  // namespace ringlet

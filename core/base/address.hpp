@@ -22,6 +22,8 @@ Result<Address> parse_address(std::string_view text);
 
 /// The inverse of parse_address.
 std::string to_string(const Address& address);
+/// The host in the name that a link has for its peer; the name itself where it is no address.
+std::string host_of(const std::string& peer_name);
 
 /// Whether the host is 127.0.0.0/8, ::1 or "localhost".
 bool is_loopback(const Address& address);

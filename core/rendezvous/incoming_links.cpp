@@ -13,11 +13,6 @@ namespace {
 // More than a world has ranks.
 constexpr std::size_t kMaxProvedHosts = 4'096;
 
-std::string host_or_name(const std::string& peer_name) {
-  const auto address = parse_address(peer_name);
-  return address.ok() ? address.value().host : peer_name;
-}
-
 }  // namespace
 
 /// Reads a link's first four bytes.
@@ -63,7 +58,7 @@ Acceptor IncomingLinks::acceptor() {
 
 void IncomingLinks::admit(std::unique_ptr<Link> link, bool upgraded) {
   const std::string name = link->peer_name();
-  const std::string host = host_or_name(name);
+  const std::string host = host_of(name);
   if (!make_room(host)) return;
   ++per_host_[host];
   const Id id = ++last_id_;

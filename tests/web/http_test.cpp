@@ -192,6 +192,21 @@ TEST_CASE("with too many connections the oldest goes") {
   CHECK(sim.hears(*users[4], "plain"));
 }
 
+TEST_CASE("a host that opens connections without end keeps no other one from the page") {
+  web::WebOptions options;
+  options.max_connections = 4;
+  WebSim sim(1, options);
+  ByteUser& reader = sim.connect();
+  SimNode& other = sim.world.add_node();
+  std::vector<ByteUser*> many;
+  for (int count = 0; count < 9; ++count) many.push_back(&sim.connect_from(other));
+  sim.world.run_for(Duration::seconds(1));
+  CHECK(sim.front.connection_count() == 4);
+  CHECK((!reader.ended && many[5]->ended && !many[6]->ended));
+  WebSim::say(reader, "GET / HTTP/1.1\r\n" + kHost + "\r\n");
+  CHECK(sim.hears(reader, "plain"));
+}
+
 TEST_CASE("an upgrade needs its headers, and an origin that may") {
   const std::vector<Exchange> refused{
       {"GET /ring HTTP/1.1\r\n" + kHost + "\r\n", "426 Upgrade Required"},

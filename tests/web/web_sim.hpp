@@ -73,9 +73,10 @@ struct WebSim {
     listener = std::move(opened).value();
   }
 
-  ByteUser& connect() {
+  ByteUser& connect() { return connect_from(client_node); }
+  ByteUser& connect_from(SimNode& node) {
     ByteUser& user = clients.emplace_back();
-    client_node.network().dial(listener->address(), Duration::seconds(10), [&user](Result<std::unique_ptr<Link>> link) {
+    node.network().dial(listener->address(), Duration::seconds(10), [&user](Result<std::unique_ptr<Link>> link) {
       REQUIRE(link.ok());
       user.use(std::move(link).value());
     });

@@ -1,7 +1,10 @@
 #include "transport/web/web_front.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
+
+#include "core/base/address.hpp"
 
 namespace ringlet::web {
 
@@ -9,14 +12,23 @@ WebFront::WebFront(EventLoop& loop, PageBundle page, WebOptions options, std::fu
     : loop_(loop), page_(std::move(page)), options_(std::move(options)), on_web_socket_(std::move(on_web_socket)) {}
 
 void WebFront::receive(std::unique_ptr<Link> connection, ConstBytes first_bytes) {
-  if (exchanges_.size() >= options_.max_connections) exchanges_.pop_front();
-  exchanges_.emplace_back(loop_, std::move(connection), options_.exchange, *this).start(first_bytes);
+  if (visits_.size() >= options_.max_connections) make_room();
+  std::string host = host_of(connection->peer_name());
+  visits_.emplace_back(*this, std::move(host), std::move(connection)).exchange.start(first_bytes);
+}
+
+/// A host that opens many connections ends its own, not the downloads of others.
+void WebFront::make_room() {
+  std::map<std::string, std::size_t> per_host;
+  for (const Visit& visit : visits_) ++per_host[visit.host];
+  const auto has_fewer = [&](const Visit& one, const Visit& other) { return per_host.at(one.host) < per_host.at(other.host); };
+  visits_.erase(std::max_element(visits_.begin(), visits_.end(), has_fewer));
 }
 
 Answer WebFront::answer(const HttpRequest& request) { return answer_request(request, page_, options_.upgrade); }
 
 void WebFront::over(HttpExchange& exchange) {
-  exchanges_.remove_if([&](const HttpExchange& other) { return &other == &exchange; });
+  visits_.remove_if([&](const Visit& visit) { return &visit.exchange == &exchange; });
 }
 
 void WebFront::upgraded(HttpExchange& exchange, std::unique_ptr<Link> link) {

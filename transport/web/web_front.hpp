@@ -3,6 +3,8 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "core/ports/event_loop.hpp"
 #include "core/ports/link.hpp"
@@ -14,7 +16,7 @@ namespace ringlet::web {
 
 struct WebOptions {
   UpgradeRules upgrade;
-  /// The highest number of HTTP connections at a time. One more replaces the oldest.
+  /// The highest number of HTTP connections at a time. One more replaces the oldest of the host that has the most.
   std::size_t max_connections = 64;
   ExchangeLimits exchange;
   WebSocketLimits web_socket;
@@ -31,9 +33,17 @@ class WebFront final : public HttpExchange::Owner {
 
   /// Takes over a connection from which `first_bytes` have already been read. May be called inside a call to the link's former user.
   void receive(std::unique_ptr<Link> connection, ConstBytes first_bytes);
-  std::size_t connection_count() const { return exchanges_.size(); }
+  std::size_t connection_count() const { return visits_.size(); }
 
  private:
+  struct Visit {
+    Visit(WebFront& front, std::string from, std::unique_ptr<Link> connection)
+        : host(std::move(from)), exchange(front.loop_, std::move(connection), front.options_.exchange, front) {}
+    const std::string host;
+    HttpExchange exchange;
+  };
+
+  void make_room();
   Answer answer(const HttpRequest& request) override;
   void over(HttpExchange& exchange) override;
   void upgraded(HttpExchange& exchange, std::unique_ptr<Link> link) override;
@@ -42,7 +52,7 @@ class WebFront final : public HttpExchange::Owner {
   const PageBundle page_;
   const WebOptions options_;
   const std::function<void(std::unique_ptr<Link>)> on_web_socket_;
-  std::list<HttpExchange> exchanges_;  // oldest first
+  std::list<Visit> visits_;  // oldest first
 };
 
 }  // namespace ringlet::web
