@@ -1,7 +1,5 @@
 // A two-layer perceptron whose hidden layer is spread over the ranks. Each rank holds a part of both matrices, and one all-reduce in each
-// direction makes the results whole. The network learns y =
-// x
-// .
+// direction makes the results whole. The network learns the absolute value of a number.
 //
 //   ringlet launch -n 2 -- tensor_parallel
 #include <algorithm>

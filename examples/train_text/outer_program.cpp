@@ -48,7 +48,7 @@ class OuterReporter {
     if (group.elastic()) fmt::print(out_, "{}\n", how_to_join(group.door(), "the same options and text"));
     std::fflush(out_);
     report_.first_validation_loss = training.validate();
-    began_ = Clock::now();
+    began_ = steps_since_ = Clock::now();
   }
 
   void took_step(const OuterTraining& training, const ringlet::InnerStep& step, double loss) {
@@ -57,7 +57,7 @@ class OuterReporter {
     const int number = static_cast<int>(step.number);
     loss_log_.add(number, loss);
     if (!speaks_) return;
-    if (!progress_) progress_.emplace(out_, training.first_step(), options_.steps, tokens_per_step());
+    if (!progress_) progress_.emplace(out_, number, options_.steps, tokens_per_step(), steps_since_);
     progress_->update(number + 1, loss, waiting_share(training));
   }
 
@@ -69,6 +69,7 @@ class OuterReporter {
     const int step = static_cast<int>(change.step) * steps_between_averages(options_);
     if (!spoke) loss_log_.take_over(step);
     progress_.reset();
+    steps_since_ = Clock::now();
     const int before = change.world.size() + static_cast<int>(change.lost.size());
     const double pause = std::chrono::duration<double>(change.pause).count();
     fmt::print(
@@ -132,7 +133,7 @@ class OuterReporter {
   LossLog loss_log_;
   Report report_;
   std::optional<Progress> progress_;
-  Clock::time_point began_;
+  Clock::time_point began_, steps_since_;
 };
 
 }  // namespace

@@ -53,8 +53,13 @@ std::string progress_bar(const ProgressState& state, int width) {
 
 std::string progress_line(const ProgressState& state) { return fmt::format("step {}", fmt::join(numbers(state), "  ")); }
 
-Progress::Progress(std::FILE* out, int first_step, int steps, double tokens_per_step)
-    : out_(out), on_terminal_(terminal_width(out) > 0), first_step_(first_step), steps_(steps), tokens_per_step_(tokens_per_step) {}
+Progress::Progress(std::FILE* out, int first_step, int steps, double tokens_per_step, Clock::time_point start)
+    : out_(out),
+      on_terminal_(terminal_width(out) > 0),
+      first_step_(first_step),
+      steps_(steps),
+      tokens_per_step_(tokens_per_step),
+      start_(start) {}
 
 void Progress::update(int step, double loss, double communication_share) {
   const Clock::time_point now = Clock::now();

@@ -24,22 +24,22 @@ std::string progress_line(const ProgressState& state);
 /// Shows how far training has come. On a terminal this is one line that is redrawn, elsewhere a new line every few seconds.
 class Progress {
  public:
-  /// `first_step` is the number of steps done before this run.
-  Progress(std::FILE* out, int first_step, int steps, double tokens_per_step);
+  using Clock = std::chrono::steady_clock;
+
+  /// `first_step` is the number of steps that were done at `start`, from when on the rate is reckoned.
+  Progress(std::FILE* out, int first_step, int steps, double tokens_per_step, Clock::time_point start = Clock::now());
   /// Call this after each step. It draws if enough time has passed since the last drawing, and always after the last step.
   void update(int step, double loss, double communication_share);
   /// Writes a line that stays.
   void note(const std::string& line);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   std::FILE* out_;
   bool on_terminal_;
   int first_step_;
   int steps_;
   double tokens_per_step_;
-  Clock::time_point start_ = Clock::now();
+  Clock::time_point start_;
   Clock::time_point next_drawing_ = start_;
 };
 

@@ -75,6 +75,14 @@ const Fault kFaults[] = {
     {"other-group", Severity::error, [](Facts& facts) { facts.machines[0].group = "hom"; }, "--group home"},
     {"other-group", Severity::error, [](Facts& facts) { facts.machines[0].group = "hoime"; }, "--group home"},
     {"other-group", Severity::error, [](Facts& facts) { facts.machines[0].group = "hone"; }, "--group home"},
+    {"nobody-in-group", Severity::warning, [](Facts& facts) { facts.machines[0].group = "attic"; }, "ringlet doctor --group attic"},
+    {"no-token", Severity::warning,
+     [](Facts& facts) {
+       facts.has_token = false;
+       facts.machines.push_back(facts.machines[0]);
+       facts.machines[0].group = "other";
+     },
+     "ringlet pair --group home"},
     {"multicast-blocked", Severity::warning, [](Facts& facts) { facts.machines[0].by_multicast = false; }, "--peer 10.0.0.2"},
     {"version-differs", Severity::error, [](Facts& facts) { facts.machines[0].version = "1.2.4"; }, "ringlet version"},
     {"clock", Severity::warning, [](Facts& facts) { facts.machines[0].clock_ahead = Duration::seconds(-60); }, "set-ntp"},

@@ -1,7 +1,10 @@
 #include <stdlib.h>
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <counted.hpp>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <progress.hpp>
 #include <report.hpp>
@@ -33,6 +36,18 @@ TEST_CASE("a progress bar fits its terminal, and drops numbers rather than break
   CHECK(progress_bar(kHalf, 20) == "50/100  loss 2.500");
   CHECK(progress_bar(kHalf, 200) ==
         "[====================                    ] 50/100  loss 2.500  1:05 left  1234 tokens/s  12.5 % communication");
+}
+
+TEST_CASE("the rate is reckoned from when the first of the steps began") {
+  std::FILE* out = std::tmpfile();
+  REQUIRE(out != nullptr);
+  Progress progress(out, 40, 100, 1000, Progress::Clock::now() - std::chrono::hours(1));
+  progress.update(41, 2, 0);
+  std::array<char, 200> line{};
+  std::rewind(out);
+  REQUIRE(std::fgets(line.data(), line.size(), out) != nullptr);
+  std::fclose(out);
+  CHECK(std::string(line.data()).rfind("step 41/100  loss 2.000  3540:", 0) == 0);
 }
 
 TEST_CASE("a progress line holds every number") {

@@ -173,6 +173,20 @@ TEST_CASE("the environment says who a rank is and where the group meets") {
   CHECK_THAT(lines[3], Matches(R"(\[1\] 1 of 2 at 127\.0\.0\.1:\d+ fd none)"));
 }
 
+TEST_CASE("several ranks of one machine share its cores for OpenMP's threads, unless it is said how many each takes") {
+  ::unsetenv("OMP_NUM_THREADS");
+  const auto threads_of = [](std::vector<std::string> options, const char* set) {
+    return run_script(std::move(options), "echo ${OMP_NUM_THREADS:-none}", {{"OMP_NUM_THREADS", set}}).out;
+  };
+  const Outcome many = run_script({"-n", "100", "--no-prefix"}, "echo ${OMP_NUM_THREADS:-none}");
+  const auto lines = sorted_lines(many.out);
+  REQUIRE(lines.size() == 100);
+  CHECK((lines.front() == "1" && lines.back() == "1"));
+  CHECK(run_script({"-n", "1"}, "echo ${OMP_NUM_THREADS:-none}").out == "[0] none\n");
+  CHECK(threads_of({"-n", "2", "--no-prefix"}, "7") == "7\n7\n");
+  CHECK(threads_of({"-n", "2", "--no-prefix", "--env", "OMP_NUM_THREADS=5"}, "7") == "5\n5\n");
+}
+
 TEST_CASE("the environment says to torch who a rank is and where its store may be") {
   const Outcome outcome = run_script({"-n", "2"},
                                      "echo $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here, $MASTER_ADDR;"

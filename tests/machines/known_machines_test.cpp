@@ -44,6 +44,7 @@ TEST_CASE("a machine is remembered at the first contact, and has to keep its key
   CHECK_FALSE(again.first);
   CHECK(again.refusal.empty());
   const Acquaintance impostor = known.meet_answering("attic", kOther);
+  CHECK_THAT(impostor.refusal, Contains(" --group home --replace`"));
   CHECK_FALSE(impostor.first);
   CHECK_THAT(impostor.refusal, Contains(fingerprint(kAttic)) && Contains(fingerprint(kOther)) && Contains("attic") &&
                                    Contains("ringlet pair --group home") && Contains("ringlet machines remove attic --group home"));

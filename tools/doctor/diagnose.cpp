@@ -1,11 +1,13 @@
 #include "tools/doctor/diagnose.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "tools/agent/agent.hpp"
@@ -156,6 +158,9 @@ class Diagnosis {
   }
 
   void look_at_groups() {
+    if (!facts_.machines.empty() && !facts_.has_token)
+      add(Severity::warning, "no-token", "", "This machine has no token, so it can neither join nor measure the others.",
+          fmt::format("`ringlet pair {0}` where there is one, `ringlet pair {0} --join` here", group_option()));
     if (facts_.group.empty()) return;
     const bool anyone =
         std::any_of(facts_.machines.begin(), facts_.machines.end(), [&](const auto& one) { return one.group == facts_.group; });
@@ -164,6 +169,14 @@ class Diagnosis {
         add(anyone ? Severity::warning : Severity::error, "other-group", machine.name,
             fmt::format("{} is up in group {}, not in {}.", machine.name, machine.group, facts_.group),
             fmt::format("on {}: `ringlet up --group {}`", machine.name, facts_.group));
+    if (anyone || facts_.machines.empty()) return;
+    std::set<std::string> groups;
+    for (const MachineFacts& machine : facts_.machines)
+      if (!looks_like(machine.group, facts_.group)) groups.insert(machine.group);
+    if (groups.empty()) return;
+    add(Severity::warning, "nobody-in-group", "",
+        fmt::format("Nobody is up in group {}; the machines that were heard are in {}.", facts_.group, fmt::join(groups, ", ")),
+        fmt::format("on the other machines: `ringlet up --group {}`; or here: `ringlet doctor --group {}`", facts_.group, *groups.begin()));
   }
 
   void look_at(const MachineFacts& machine) {
@@ -178,9 +191,6 @@ class Diagnosis {
           fmt::format("{} has Ringlet {}, this machine {}.", machine.name, machine.version, facts_.version),
           "install the same version on both; `ringlet version` shows it");
     look_at_clock(machine);
-    if (!facts_.has_token && !std::exchange(told_of_token_, true))
-      add(Severity::warning, "no-token", "", "This machine has no token, so it can neither join nor measure the others.",
-          fmt::format("`ringlet pair {0}` where there is one, `ringlet pair {0} --join` here", group_option()));
     if (machine.port == 0)
       return add(Severity::note, "no-agent", machine.name,
                  fmt::format("{} is up without a token: it shows itself, but takes no connections, and cannot be measured.", machine.name),
@@ -321,7 +331,6 @@ class Diagnosis {
 
   const Facts& facts_;
   std::vector<Finding> findings_;
-  bool told_of_token_ = false;
 };
 
 }  // namespace

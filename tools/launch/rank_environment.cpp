@@ -1,9 +1,11 @@
 #include "tools/launch/rank_environment.hpp"
 
 #include <fmt/format.h>
+#include <uv.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string>
 
 #include "core/base/address.hpp"
@@ -50,6 +52,9 @@ void add_for_torch(const RankStart& start, std::vector<std::string>& result) {
   result.push_back(fmt::format("MASTER_PORT={}", store_port(coordinator.value().port)));
 }
 
+/// Ranks of one machine that each take all of its cores for OpenMP's threads wait for each other most of the time.
+int threads_per_rank(std::uint32_t ranks) { return std::max(1, static_cast<int>(uv_available_parallelism() / ranks)); }
+
 std::string_view name_part(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
 }  // namespace
@@ -76,10 +81,13 @@ std::optional<std::string> find_reserved(const std::vector<job::Variable>& varia
 std::vector<std::string> make_rank_environment(const RankStart& start) {
   const job::StartRanks& job = start.job;
   const CrewSettings& settings = start.settings;
+  const auto is_given = [&](std::string_view name) {
+    return std::any_of(job.environment.begin(), job.environment.end(), [&](const job::Variable& added) { return added.name == name; });
+  };
+  const auto is_set = [&](const char* name) { return std::getenv(name) != nullptr || is_given(name); };
   const auto replaced = [&](std::string_view name) {
     return is_reserved_variable(name) || (name == "RINGLET_TOKEN" && !job.token.empty()) ||
-           (name == "RINGLET_PORTS" && !settings.ports.any()) || (name == "RINGLET_JOIN" && !start.join.empty()) ||
-           std::any_of(job.environment.begin(), job.environment.end(), [&](const job::Variable& added) { return added.name == name; });
+           (name == "RINGLET_PORTS" && !settings.ports.any()) || (name == "RINGLET_JOIN" && !start.join.empty()) || is_given(name);
   };
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry)
@@ -96,6 +104,7 @@ std::vector<std::string> make_rank_environment(const RankStart& start) {
   if (!start.join.empty()) result.push_back("RINGLET_JOIN=" + start.join);
   if (!settings.ports.any()) result.push_back("RINGLET_PORTS=" + to_string(settings.ports));
   if (!job.token.empty()) result.push_back("RINGLET_TOKEN=" + job.token);
+  if (job.ranks > 1 && !is_set("OMP_NUM_THREADS")) result.push_back(fmt::format("OMP_NUM_THREADS={}", threads_per_rank(job.ranks)));
   if (job.terminal_columns > 0) result.push_back(fmt::format("RINGLET_TERMINAL_COLUMNS={}", job.terminal_columns));
   for (auto variable = job.environment.begin(); variable != job.environment.end(); ++variable) {
     const auto same = [&](const job::Variable& later) { return later.name == variable->name; };

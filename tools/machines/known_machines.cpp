@@ -158,17 +158,21 @@ Acquaintance KnownMachines::meet_answering(const std::string& name, const Public
 
 Acquaintance KnownMachines::judge_asking(const Machines& machines, const std::string& name, const PublicKey& key) const {
   if (key == own_) return {};
-  const std::string owner = fmt::format(
-      "the owner of the machine that was asked would have to pair it (`ringlet pair --group {0}`), or to run `ringlet machines add {1} {2} "
-      "--group {0}` there",
-      group_, name, to_hex(key));
+  const auto owner_with = [&](std::string_view option) {
+    return fmt::format(
+        "the owner of the machine that was asked would have to pair it (`ringlet pair --group {0}`), or to run `ringlet machines add {1} "
+        "{2} "
+        "--group {0}{3}` there",
+        group_, name, to_hex(key), option);
+  };
+  const std::string owner = owner_with("");
   const KnownMachine* same_key = find_key(machines, key);
   if (same_key != nullptr && same_key->trust == Trust::removed)
     return {false, fmt::format("{} with the key {} was removed from group {}; {}", name, fingerprint(key), group_, owner)};
   if (same_key != nullptr) return {};
   if (const auto known = find_name(machines, name); known != machines.end() && known->trust != Trust::seen)
     return {false, fmt::format("{} is known here by the key {}, and came with the key {}; {}", name, fingerprint(known->key),
-                               fingerprint(key), owner + " with --replace")};
+                               fingerprint(key), owner_with(" --replace"))};
   if (count_removed(machines) > 0)
     return {false, fmt::format("{} with the key {} is not known here, and group {} is closed since a machine was removed from it; {}", name,
                                fingerprint(key), group_, owner)};
@@ -179,9 +183,13 @@ Acquaintance KnownMachines::judge_asking(const Machines& machines, const std::st
 }
 
 Acquaintance KnownMachines::judge_answering(const Machines& machines, const std::string& name, const PublicKey& key) const {
-  const std::string advice = fmt::format(
-      "compare with `ringlet machines` there; then pair it (`ringlet pair --group {0}`), or run `ringlet machines add {1} {2} --group {0}`",
-      group_, name, to_hex(key));
+  const auto advice_with = [&](std::string_view option) {
+    return fmt::format(
+        "compare with `ringlet machines` there; then pair it (`ringlet pair --group {0}`), or run `ringlet machines add {1} {2} --group "
+        "{0}{3}`",
+        group_, name, to_hex(key), option);
+  };
+  const std::string advice = advice_with("");
   const KnownMachine* same_key = find_key(machines, key);
   if (same_key != nullptr && same_key->trust == Trust::removed)
     return {false, fmt::format("{} has the key {}, which was removed from group {}; if it is to take part again, {}", name,
@@ -189,10 +197,10 @@ Acquaintance KnownMachines::judge_answering(const Machines& machines, const std:
   if (const auto known = find_name(machines, name); known != machines.end()) {
     if (known->key == key) return {};
     return {false, fmt::format("{} is not the machine that is known by this name: it has the key {}, and {} was {} with the key {}; where "
-                               "it was set up anew, {} --replace; where it is not to take part any more, run `ringlet machines remove {} "
+                               "it was set up anew, {}; where it is not to take part any more, run `ringlet machines remove {} "
                                "--group {}`",
                                name, fingerprint(key), name, known->trust == Trust::seen ? "first seen" : to_string(known->trust),
-                               fingerprint(known->key), advice, name, group_)};
+                               fingerprint(known->key), advice_with(" --replace"), name, group_)};
   }
   if (key == own_) return {};
   if (same_key == nullptr && count_removed(machines) > 0)
