@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _ringlet
+from .errors import InvalidArgument
 from .group import Group
 from .trees import tree_to_write
 
@@ -26,14 +28,31 @@ class NamedValues:
     _handle: Any
 
     def __setitem__(self, name: str, value: Value) -> None:
-        """Sets a value, which is equal on all ranks when it is saved or handed over."""
-        self._handle.set(name, value)
+        """Sets a value, which is equal on all ranks when it is saved or handed over. Integers are of 64 bits, with a sign."""
+        self._handle.set(name, _stored(name, value))
 
     def __getitem__(self, name: str) -> Value:
         value = self._handle.find(name)
         if value is None:
             raise KeyError(name)
         return value
+
+
+def _stored(name: str, value: Any) -> Value:
+    if isinstance(value, str):
+        return value
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        pass
+    else:
+        # The binding would take what does not fit for a float, which is another number.
+        if not -(2**63) <= whole < 2**63:
+            raise InvalidArgument(f"the value of '{name}' is {whole}; an integer is from -2**63 to 2**63 - 1")
+        return whole
+    if not hasattr(value, "__float__"):
+        raise TypeError(f"the value of '{name}' is a {type(value).__name__}; it is an int, a float or a str")
+    return float(value)
 
 
 class Checkpoint(NamedValues):

@@ -250,6 +250,20 @@ def test_checkpoints(group):
         ringlet.load_checkpoint(group, directory, loaded, step=99)
 
 
+def test_values_are_kept_as_they_are():
+    values = ringlet.Checkpoint()
+    for value in (2**63 - 1, -(2**63), 0.5, "text", True, np.int16(-3), np.float32(0.5), np.asarray(7)):
+        values["x"] = value
+        assert values["x"] == value and type(values["x"]) in (int, float, str)
+    for value in (2**63, -(2**63) - 1, 2**70, np.uint64(2**64 - 1)):
+        with pytest.raises(ringlet.InvalidArgument, match=rf"'x' is {value}; an integer is from -2\*\*63 to"):
+            values["x"] = value
+    for value in ([1], None, b"text", 1j):
+        with pytest.raises(TypeError, match="'x' is a .*; it is an int, a float or a str"):
+            values["x"] = value
+    assert values["x"] == 7
+
+
 def group_directory(group):
     """A directory that all ranks share, removed with the last of them."""
     import tempfile
