@@ -194,8 +194,10 @@ def kind_of(array: Any) -> Any:
     """The kind of an array. Lists and tuples are none: they are trees."""
     if isinstance(array, np.ndarray):
         return NumpyKind
-    if isinstance(array, (list, tuple, dict, str)) or array is None:
-        raise TypeError(f"a {type(array).__name__} is no array; numpy.asarray() makes one of a list of numbers")
+    if isinstance(array, (list, tuple)):
+        raise TypeError(f"a {type(array).__name__} is no array; numpy.asarray() makes one of numbers")
+    if isinstance(array, (dict, str)) or array is None:
+        raise TypeError(f"a {type(array).__name__} is no array" if array is not None else "None is no array")
     for of_class in type(array).__mro__:
         kind = _KINDS.get(of_class.__module__.partition(".")[0])
         if kind is not None:

@@ -12,7 +12,7 @@ from .errors import InvalidArgument
 from .gradients import Wire, to_reduce_wire
 from .group import Group
 from .optimizers import Optimizer
-from .trees import CopiedTree, exported_leaves, leaves_of, rebuilt, tree_to_read, tree_to_write
+from .trees import CopiedTree, exported_leaves, leaves_of, of_each, rebuilt, tree_to_read, tree_to_write
 
 ShardLayout = _ringlet.ShardLayout
 
@@ -111,7 +111,7 @@ class FormsOfModules:
         self._forms: list = []
 
     def add(self, parameters: Any) -> None:
-        self._forms.append(rebuilt(parameters, iter([kind_of(leaf) for _, leaf in leaves_of(parameters)])))
+        self._forms.append(rebuilt(parameters, iter([kind for _, kind in of_each(parameters, kind_of)])))
 
     def tree(self, module: int, leaves: list, copies: bool = False) -> Any:
         """The module's tree of arrays of the library's memory, or of copies of it."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _ringlet
 from .arrays import Output, array_of, view_to_read, view_to_write
+from .errors import InvalidArgument
 
 Leaf = Tuple[str, Any]
 
@@ -36,12 +37,22 @@ def rebuilt(tree: Any, leaves: Iterator[Any]) -> Any:
     return next(leaves)
 
 
+def of_each(tree: Any, function: Callable[[Any], Any]) -> Iterator[Leaf]:
+    """What a function makes of each leaf, with the leaf's name, which its errors then say, too."""
+    for name, leaf in leaves_of(tree):
+        try:
+            made = function(leaf)
+        except (InvalidArgument, TypeError) as error:
+            raise type(error)(f"'{name}': {error}") from None
+        yield name, made
+
+
 def tree_to_read(tree: Any) -> _ringlet.Tree:
-    return _ringlet.Tree([(name, view_to_read(leaf)[1]) for name, leaf in leaves_of(tree)])
+    return _ringlet.Tree([(name, view) for name, (_, view) in of_each(tree, view_to_read)])
 
 
 def tree_to_write(tree: Any) -> _ringlet.Tree:
-    return _ringlet.Tree([(name, view_to_write(leaf)) for name, leaf in leaves_of(tree)], write=True)
+    return _ringlet.Tree(list(of_each(tree, view_to_write)), write=True)
 
 
 class CopiedTree:
@@ -51,8 +62,7 @@ class CopiedTree:
         self._form = tree
         self._outputs: List[Output] = []
         leaves = []
-        for name, leaf in leaves_of(tree):
-            kind, source = view_to_read(leaf)
+        for name, (kind, source) in of_each(tree, view_to_read):
             output = kind.empty(source.dtype, source.shape)
             _ringlet.copy(source, output.view)
             self._outputs.append(output)

@@ -54,6 +54,35 @@ def test_names_and_forms():
             ringlet.average_gradients({"a": np.ones(1), "a.b": np.ones(1)}, group)
 
 
+def test_leaves_that_are_no_arrays_are_named():
+    array, frozen = np.ones(2), np.ones(2)
+    frozen.flags.writeable = False
+
+    def tree(leaf):
+        return {"layers": [{"bias": array}, {"bias": leaf}]}
+
+    with ringlet.Group() as group:
+        calls = [
+            lambda x: ringlet.average_gradients(x, group),
+            lambda x: ringlet.average_gradients_(x, group),
+            lambda x: ringlet.SGD(0.1).apply_gradients(x, x),
+            lambda x: ringlet.FullyShard(group).add("model", x),
+            lambda x: ringlet.OuterTrainer(group, x),
+            lambda x: ringlet.Checkpoint().add("model", x),
+        ]
+        for call in calls:
+            for leaf, text in [("text", "a str is no array"), (None, "None is no array")]:
+                with pytest.raises(TypeError, match=f"^'layers.1.bias': {text}"):
+                    call(tree(leaf))
+            for leaf, text in [(object(), "no array|cannot be written"), (np.zeros(2, "U3"), "no such dtype")]:
+                with pytest.raises(ringlet.InvalidArgument, match=f"^'layers.1.bias': .*({text})"):
+                    call(tree(leaf))
+        with pytest.raises(ringlet.InvalidArgument, match="^'layers.1.bias': .*read-only"):
+            ringlet.average_gradients_(tree(frozen), group)
+        with pytest.raises(TypeError, match="^'value': a str is no array"):
+            ringlet.average_gradients("text", group)
+
+
 @on_ranks(1, 2, 4)
 def test_averages(group):
     rank, size = group.rank(), group.size()
