@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import numpy as np
@@ -29,12 +30,30 @@ def leaves_of(tree: Any, name: str = "") -> Iterator[Leaf]:
 def rebuilt(tree: Any, leaves: Iterator[Any]) -> Any:
     """A tree of the same form, with other leaves, which come in the order of leaves_of()."""
     if isinstance(tree, dict):
-        return type(tree)((key, rebuilt(child, leaves)) for key, child in tree.items())
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(rebuilt(child, leaves) for child in tree))
-    if isinstance(tree, (list, tuple)):
+        return _of_class(tree, {key: rebuilt(child, leaves) for key, child in tree.items()})
+    if isinstance(tree, tuple) and hasattr(tree, "_make"):
+        return tree._make(rebuilt(child, leaves) for child in tree)
+    if isinstance(tree, tuple):
         return type(tree)(rebuilt(child, leaves) for child in tree)
+    if isinstance(tree, list):
+        return _of_class(tree, [rebuilt(child, leaves) for child in tree])
     return next(leaves)
+
+
+def _of_class(tree: Any, children: Any) -> Any:
+    """Other children in an object of the tree's own class, whose constructor may take other arguments than that of dict or list."""
+    if type(tree) is type(children):
+        return children
+    try:
+        # A copy also has what the object has besides, such as a default for what is missing.
+        copied = copy.copy(tree)
+        if copied is not tree:
+            for key, child in children.items() if isinstance(tree, dict) else enumerate(children):
+                copied[key] = child
+            return copied
+    except Exception:
+        pass  # objects of the class are not copied, or never change
+    return type(tree)(children)
 
 
 def of_each(tree: Any, function: Callable[[Any], Any]) -> Iterator[Leaf]:

@@ -54,6 +54,72 @@ def test_names_and_forms():
             ringlet.average_gradients({"a": np.ones(1), "a.b": np.ones(1)}, group)
 
 
+class Named(dict):
+    """With an argument of its own, and keys that are attributes."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+
+    def __getattr__(self, key):
+        try:
+            return self[key]
+        except KeyError:
+            raise AttributeError(key) from None
+
+
+class Frozen(dict):
+    def __setitem__(self, key, value):
+        raise TypeError("it never changes")
+
+
+class FrozenWithCopy(Frozen):
+    def __copy__(self):
+        return self
+
+
+class Stack(list):
+    def __init__(self, depth, layers):
+        super().__init__(layers)
+        self.depth = depth
+
+
+class Point(collections.namedtuple("Point", "x y")):
+    def __new__(cls, x):
+        return super().__new__(cls, x, 2 * x)
+
+
+def test_classes_of_ones_own_are_kept():
+    by_default = collections.defaultdict(lambda: "default", a=np.ones(2))
+    named = Named("model")
+    named["weight"] = np.ones(2)
+    trees_of_classes = [
+        by_default,
+        collections.OrderedDict([("b", np.ones(2)), ("a", np.ones(1))]),
+        collections.Counter(a=np.ones(2)),
+        named,
+        Frozen(a=np.ones(2)),
+        FrozenWithCopy(a=np.ones(2)),
+        Stack(2, [np.ones(2), {"b": np.ones(1)}]),
+        Point(np.ones(1)),
+    ]
+    with ringlet.Group() as group:
+        for tree in trees_of_classes:
+            before = [(name, leaf, leaf.copy()) for name, leaf in trees.leaves_of(tree)]
+            tripled = ringlet.SGD(1.0).apply_gradients(trees.rebuilt(tree, (-2 * leaf for _, leaf, _ in before)), tree)
+            assert type(tripled) is type(tree) and tripled is not tree
+            assert [name for name, _ in trees.leaves_of(tripled)] == [name for name, _, _ in before]
+            for (name, leaf, old), got in zip(before, leaves(tripled)):
+                equal(got, 3 * old)
+                equal(leaf, old)
+            shard = ringlet.FullyShard(group)
+            shard.add("model", tree)
+            assert type(shard.forward(0)) is type(tree)
+        averages = ringlet.average_gradients({"layers": trees_of_classes}, group)["layers"]
+    assert averages[0]["missing"] == "default" and averages[3].name == "model" and averages[6].depth == 2
+    equal(averages[3].weight, np.ones(2))
+
+
 def test_leaves_that_are_no_arrays_are_named():
     array, frozen = np.ones(2), np.ones(2)
     frozen.flags.writeable = False
