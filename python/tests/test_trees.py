@@ -222,6 +222,27 @@ def test_trees_that_differ_are_told_where(group):
         ringlet.average_gradients_([values], group)
 
 
+@on_ranks(2)
+def test_a_weight_that_one_rank_alone_gives_is_told(group):
+    """Each call that fails ends its world."""
+    weight = 2.0 if group.rank() == 0 else None
+    gradients = {"a": np.ones(100, np.float32)}
+
+    def averaged_in_parts(world):
+        averager = ringlet.GradientAverager(world, weight=weight)
+        averager.add(gradients["a"])
+        averager.finish()
+
+    for average in (
+        lambda world: ringlet.average_gradients(gradients, world, weight=weight),
+        lambda world: ringlet.average_gradients(gradients, world, weight=weight, communication_type="int8"),
+        averaged_in_parts,
+    ):
+        group.barrier()
+        with ringlet.init() as world, pytest.raises(ringlet.MismatchError, match="either every rank gives a weight or none does"):
+            average(world)
+
+
 @on_ranks(1, 2)
 def test_norms(group):
     tree = {"a": np.full(4, 3.0), "b": [np.full(4, 4.0)]}
