@@ -32,10 +32,12 @@ class Group(Messages):
     """A set of ranks that call collectives together: what init() returns, or a part of it that split() or create() makes.
 
     Every rank starts the operations of one `stream` (0 to 1023) in the same order; those of two streams overlap. `timeout` is how many
-    seconds an operation may take from its start; by default it is the group's. Each call has a form that ends in `_async`, which returns a
-    Work at once. What returns an array returns a new one of the kind that was given (NumPy, PyTorch, JAX, MLX), aligned to 64 bytes where
-    its kind lets that be chosen. Names that end in `_` change the given array in place; arrays that others may share (JAX's, MLX's,
-    read-only ones) are refused. An array may be read until its operation has ended.
+    seconds an operation may take from its start; by default it is the group's. All ranks of a collective give arrays of the same dtype and
+    number of elements, and each gets the shape that follows from its own array. Where reduce_scatter() or `counts` divide rows, and in
+    messages, shapes are the same, too. Each call has a form that ends in `_async`, which returns a Work at once. What returns an array
+    returns a new one of the kind that was given (NumPy, PyTorch, JAX, MLX), aligned to 64 bytes where its kind lets that be chosen. Names
+    that end in `_` change the given array in place; arrays that others may share (JAX's, MLX's, read-only ones) are refused. An array may
+    be read until its operation has ended.
     """
 
     def __init__(self, handle: Optional[_ringlet.Group] = None) -> None:
@@ -187,8 +189,8 @@ class Group(Messages):
     # What moves without being computed with.
 
     def all_gather(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """All ranks' arrays, one after the other along axis 0. Shapes are the same on all ranks, or rank r has counts[r] rows. A scalar
-        counts as one row."""
+        """All ranks' arrays, one after the other along axis 0: of equal numbers of elements, or rank r has counts[r] rows. A scalar counts as
+        one row."""
         return self._all_gather(x, counts, stream, timeout).wait()
 
     def all_gather_async(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
@@ -214,8 +216,8 @@ class Group(Messages):
         return Call(output.finish if output else nothing, self._handle.gather, source, output and output.view, root, whole, stream, timeout)
 
     def scatter(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """Rank r gets the r-th part of rank `root`'s array along axis 0. The others give an array of the same dtype and shape, whose elements
-        are ignored. The rows divide evenly by the group's size, or rank r gets counts[r] of them."""
+        """Rank r gets the r-th part of rank `root`'s array along axis 0. The others give an array of the same dtype and number of
+        elements, which are ignored. The rows divide evenly by the group's size, or rank r gets counts[r] of them."""
         return self._scatter(x, root, counts, stream, timeout).wait()
 
     def scatter_async(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
@@ -253,7 +255,7 @@ class Group(Messages):
         return Call(output.finish, self._handle.all_to_all, source, output.view, counts, stream, timeout)
 
     def broadcast(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """Rank `root`'s array on every rank. The others give one of the same dtype and shape."""
+        """Rank `root`'s array on every rank. The others give one of the same dtype and number of elements, whose shape they get."""
         return self._broadcast(x, root, stream, timeout).wait()
 
     def broadcast_async(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
