@@ -177,12 +177,12 @@ class ElasticFullyShard(ElasticShards):
         return self._handle.parameter_bytes()
 
     def forward(self, module: int) -> Any:
-        """As FullyShard.forward(). Where this rank is alone, it returns copies."""
-        return self._tree(module, self._handle.forward(module))
+        """As FullyShard.forward()."""
+        return self._forms.tree(module, self._handle.forward(module).parameters())
 
     def backward(self, module: int) -> Any:
-        """As FullyShard.backward(). Where this rank is alone, it returns copies."""
-        return self._tree(module, self._handle.backward(module))
+        """As FullyShard.backward()."""
+        return self._forms.tree(module, self._handle.backward(module).parameters())
 
     def reduce_gradients(self, module: int, gradients: Any) -> None:
         """Starts to average the module's full gradients, which are read during the call only. Each step has gradients of all modules."""
@@ -197,7 +197,3 @@ class ElasticFullyShard(ElasticShards):
         """Sets this rank's part of the average of the gradients that follow, as the argument of ElasticFsdp.average(). An ElasticTrainer sets it at
         each step."""
         self._handle.set_share(share)
-
-    def _tree(self, module: int, unsharded: _ringlet.Unsharded) -> Any:
-        # The memory of a rank that is alone may be its shard, which the next world replaces.
-        return self._forms.tree(module, unsharded.parameters(), copies=self._handle.layout().ranks() == 1)

@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _ringlet
-from .arrays import array_of, copied, dtype_name, kind_of
+from .arrays import array_of, dtype_name, kind_of
 from .errors import InvalidArgument
 from .gradients import Wire, to_reduce_wire
 from .group import Group
@@ -113,11 +113,11 @@ class FormsOfModules:
     def add(self, parameters: Any) -> None:
         self._forms.append(rebuilt(parameters, iter([kind for _, kind in of_each(parameters, kind_of)])))
 
-    def tree(self, module: int, leaves: list, copies: bool = False) -> Any:
-        """The module's tree of arrays of the library's memory, or of copies of it."""
+    def tree(self, module: int, leaves: list) -> Any:
+        """The module's tree of arrays of the library's memory or, of JAX's and MLX's, of copies of it."""
         form = self._forms[module]
         kinds = [kind for _, kind in leaves_of(form)]
-        arrays = [copied(kind, *memory) if copies else kind.of_memory(*memory) for kind, (_, memory) in zip(kinds, leaves)]
+        arrays = [kind.of_memory(*memory) for kind, (_, memory) in zip(kinds, leaves)]
         return rebuilt(form, iter(arrays))
 
 
@@ -152,8 +152,8 @@ class FullyShard:
 
     def forward(self, module: int) -> Any:
         """The module's full parameters, a tree of the form and the kinds that add() was given, for reading only. Starts to gather the next
-        module's. NumPy's and PyTorch's arrays are the gathered memory itself, which lives as long as any of them; JAX's and MLX's are copies.
-        """
+        module's. NumPy's and PyTorch's arrays are the gathered memory itself, which lives as long as any of them, and which no optimizer's
+        step changes; JAX's and MLX's are copies."""
         return self._forms.tree(module, self._handle.forward(module).parameters())
 
     def backward(self, module: int) -> Any:

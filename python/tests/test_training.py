@@ -162,6 +162,24 @@ def test_fully_shard(group):
     assert sum(shard.layout().count(r) for r in range(size)) == 2 * 27
 
 
+@on_ranks(1, 2)
+def test_gathered_parameters_are_those_of_their_step(group):
+    before = parameters_of(100)
+    own, elastic = ringlet.FullyShard(group), ringlet.ElasticFullyShard(group, lambda: ringlet.SGD(1.0), copies=1)
+    for shard in (own, elastic):
+        shard.add("model", before)
+    elastic.enter(group)
+    for shard, take_step in ((own, lambda: own.apply_gradients(ringlet.SGD(1.0))), (elastic, elastic.update)):
+        forward, backward = shard.forward(0), shard.backward(0)
+        shard.reduce_gradients(0, before)
+        shard.finish()
+        take_step()
+        for gathered in (forward, backward):
+            equal(gathered["layer"][0], before["layer"][0])
+            equal(gathered["scale"], np.asarray(before["scale"]))
+        equal(shard.forward(0)["layer"][0], np.zeros((7, 3), np.float32))
+
+
 def test_multi_optimizer():
     rates = {"layer.0": 0.5, "layer.1": 0.5, "scale": 0.25}
     asked = []
