@@ -35,8 +35,7 @@ struct ScheduleHandle {
 /// A schedule that calls Python's function. It may be copied, called and destroyed on any thread.
 Schedule schedule_calling(nb::object function) {
   return [kept = shared_object(std::move(function))](std::uint64_t step) {
-    const nb::gil_scoped_acquire locked;
-    return nb::cast<double>((*kept)(step));
+    return with_lock([&] { return nb::cast<double>((*kept)(step)); });
   };
 }
 
@@ -104,8 +103,7 @@ MultiOptimizer::Filter filter_calling(nb::object function) {
   const auto decided = std::make_shared<std::unordered_map<std::string, bool>>();
   return [decided, kept = shared_object(std::move(function))](std::string_view name, ConstTensorView values) {
     if (const auto known = decided->find(std::string(name)); known != decided->end()) return known->second;
-    const nb::gil_scoped_acquire locked;
-    const bool is_accepted = nb::cast<bool>((*kept)(name, exported(Tensor::copy_of(values))));
+    const bool is_accepted = with_lock([&] { return nb::cast<bool>((*kept)(name, exported(Tensor::copy_of(values)))); });
     decided->emplace(name, is_accepted);
     return is_accepted;
   };

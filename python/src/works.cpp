@@ -76,14 +76,13 @@ class Callbacks {
       if (stopped_) return;  // what the task would drop is left to the process' end
       ++running_;
     }
-    {
-      const nb::gil_scoped_acquire locked;
+    with_lock([&] {
       try {
         task();
       } catch (nb::python_error& raised) {
         raised.discard_as_unraisable(what);
       }
-    }
+    });
     const std::lock_guard lock(mutex_);
     --running_;
     changed_.notify_all();
