@@ -282,6 +282,13 @@ def test_values_are_kept_as_they_are():
     assert values["x"] == 7
 
 
+def test_checkpoints_are_not_saved_into_a_file(tmp_path):
+    (tmp_path / "file").write_text("text")
+    for directory in (tmp_path / "file", tmp_path / "file" / "checkpoints"):
+        with ringlet.Group() as group, pytest.raises(ringlet.IoError, match="file' is not a directory|file: is not a directory"):
+            ringlet.save_checkpoint(group, directory, ringlet.Checkpoint().add("x", np.ones(1)), step=1)
+
+
 def group_directory(group):
     """A directory that all ranks share, removed with the last of them."""
     import tempfile
