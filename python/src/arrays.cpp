@@ -11,6 +11,7 @@
 #include <optional>
 #include <ringlet/error.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "errors.hpp"
@@ -45,7 +46,9 @@ DType dtype_of_interface(const ArrayInterface& interface, nb::handle array) {
         return dtype;
     refuse("an array of dtype '" + dtype_text(array) + "': Ringlet has no such dtype");
   };
-  if (interface.item_bytes > 1 && !(interface.flags & ArrayInterface::kNotSwapped))
+  // NumPy does not mark arrays of records, and of what else it has no byte order for.
+  if (std::string_view("uifc").find(interface.kind) != std::string_view::npos && interface.item_bytes > 1 &&
+      !(interface.flags & ArrayInterface::kNotSwapped))
     refuse("an array of dtype '" + dtype_text(array) + "' has the other byte order; convert it with astype()");
   switch (interface.kind) {
     case 'b':

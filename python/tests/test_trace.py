@@ -207,7 +207,7 @@ def test_a_process_alone_writes_the_file_itself(tmp_path):
 
 
 def test_a_file_that_cannot_be_written(tmp_path):
-    with pytest.raises(ringlet.InvalidArgument, match=r"none/trace\.0\.json' \(InitOptions::trace\) cannot be written"):
+    with pytest.raises(ringlet.InvalidArgument, match=r"none/trace\.0\.json' \(the option trace\) cannot be written"):
         ringlet.init(trace=tmp_path / "none" / "trace.json")
 
 
