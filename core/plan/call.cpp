@@ -28,6 +28,11 @@ std::string shape_text(const Call& call) {
          of_width;
 }
 
+/// Whether one call may be the sum of the ranks' weights, which comes before averages that are weighted, and the other an average.
+bool differ_in_weight(const Call& one, const Call& other) {
+  return one.dtype == DType::f64 && one.elements() == 1 && one.divisor == 1.0 && (other.divisor != 1.0 || other.blocks);
+}
+
 }  // namespace
 
 std::optional<CollectiveKind> find_collective(std::string_view name) noexcept {
@@ -69,6 +74,8 @@ std::string describe(const Call& call) {
 }
 
 std::string describe_difference(const Call& one, const Call& other) {
+  if (one.kind == other.kind && (differ_in_weight(one, other) || differ_in_weight(other, one)))
+    return "; of averages, either every rank gives a weight or none does";
   if (one.kind != other.kind || one.counts.size() != other.counts.size() || one.counts.size() <= kDescribedParts) return {};
   const auto [a, b] = std::mismatch(one.counts.begin(), one.counts.end(), other.counts.begin());
   if (a == one.counts.end()) return {};

@@ -64,8 +64,8 @@ bool agree(const Call& ours, const Call& theirs, int peer);
 /// Describes a call: "all_reduce(sum, f32 x 1000, ring)", "all_gather_v(f32, rows 3+0+5, direct)". Of more than 16 parts only the first are
 /// listed.
 std::string describe(const Call& call);
-/// Describes a difference between two calls of one kind that `describe` may not show: "; the parts of rank 17 differ: 3 and 5 rows". Else
-/// empty.
+/// Describes a difference between two calls that `describe` may not show: "; the parts of rank 17 differ: 3 and 5 rows", or that one may
+/// belong to an average with a weight and the other to one without. Else empty.
 std::string describe_difference(const Call& one, const Call& other);
 
 /// The limits between algorithms, in bytes of the whole buffer. They are part of a group's configuration and equal on all ranks.

@@ -162,7 +162,7 @@ class Group {
   [[nodiscard]] Work mean_scatter_async(ConstTensorView input, TensorView output, const CallOptions& options = {});
   ///@}
 
-  /// Concatenates every rank's `input` along axis 0, in rank order. All have the same shape; `output` has size() times the elements.
+  /// Concatenates every rank's `input` along axis 0, in rank order. All have equally many elements; `output` has size() times the elements.
   ///@{
   void all_gather(ConstTensorView input, TensorView output, const CallOptions& options = {});
   [[nodiscard]] Work all_gather_async(ConstTensorView input, TensorView output, const CallOptions& options = {});

@@ -94,7 +94,9 @@ void sync_directory(const std::filesystem::path& path) {
 
 void make_directories(const std::filesystem::path& path) {
   std::error_code error;
-  if (path.empty() || std::filesystem::is_directory(path, error)) return;
+  const std::filesystem::file_status found = std::filesystem::status(path, error);
+  if (path.empty() || std::filesystem::is_directory(found)) return;
+  if (std::filesystem::exists(found)) throw_io_error(path, "is not a directory");
   make_directories(path.parent_path());
   std::filesystem::create_directory(path, error);
   if (error) throw_io_error(path, fmt::format("cannot be created: {}", error.message()));

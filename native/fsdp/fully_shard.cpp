@@ -33,9 +33,10 @@ std::shared_ptr<FullyShard::Gathered> FullyShard::State::start_gather(Module& mo
   auto gathered = std::make_shared<Gathered>();
   module.gathered = gathered;
   if (group.size() == 1 && !options.compute_dtype) {
-    gathered->shards = module.shard_memory;
-    gathered->parameters = module.outline.map([&](const std::string& name, const TensorView& values) {
-      return TensorView(module.shards.at(name).data(), values.dtype(), values.shape());
+    // The optimizer changes the shards, and what was gathered stays as it was.
+    gathered->parameters = module.outline.map([&](const std::string& name, const TensorView& values) -> TensorView {
+      const ConstTensorView shard(module.shards.at(name).data(), values.dtype(), values.shape());
+      return gathered->memory.emplace_back(Tensor::copy_of(shard)).view();
     });
     return gathered;
   }
@@ -96,7 +97,7 @@ std::size_t FullyShard::add(std::string name, const Tree& parameters) {
   const int rank = state.group.rank();
   module->shards = make_tensors(
       module->outline, [&](const std::string& tensor) { return module->layout.shard_shape(tensor, rank); }, std::nullopt,
-      *module->shard_memory);
+      module->shard_memory);
   const Tree rows = module->layout.shard(parameters, rank);
   for (std::size_t i = 0; i < rows.size(); ++i) copy(rows[i].values, module->shards[i].values);
   return state.take(std::move(module));

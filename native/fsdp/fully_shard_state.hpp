@@ -19,7 +19,6 @@ namespace ringlet {
 /// A module's full parameters, or the gather that fetches them.
 struct FullyShard::Gathered {
   std::vector<Tensor> memory;
-  std::shared_ptr<const std::vector<Tensor>> shards;  // of a rank that is alone, whose parameters these are
   Tree parameters;
   std::vector<Work> works;  // declared after the memory, so that they end before it is freed
 };
@@ -36,8 +35,7 @@ struct FullyShard::State {
     std::string name;
     Tree outline;
     ShardLayout layout;
-    std::shared_ptr<std::vector<Tensor>> shard_memory = std::make_shared<std::vector<Tensor>>();
-    std::vector<Tensor> gradient_memory;
+    std::vector<Tensor> shard_memory, gradient_memory;
     Tree shards, gradients;
     std::vector<ShardBucket> gathers, reductions;
     std::vector<Work> reducing;

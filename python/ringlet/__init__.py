@@ -13,7 +13,8 @@ from . import _ringlet
 if not getattr(_sys, "_is_gil_enabled", lambda: True)():
     raise ImportError("ringlet needs the interpreter's lock: run this Python without PYTHON_GIL=0 and -X gil=0")
 
-from ._ringlet import ShardLayout, TraceSpan, cosine_decay, exponential_decay, join_schedules, linear_schedule, step_decay
+from ._ringlet import ShardLayout, TraceSpan
+from .arguments import call, check_function
 from .checkpoint import Checkpoint, SaveReport, latest_checkpoint, load_checkpoint, save_checkpoint
 from .delays import Delay, Latecomer, delay_of
 from .elastic import ElasticTrainer, MembershipChange, MinRanks, Rollback, Step, read_min_ranks
@@ -34,6 +35,7 @@ from .group import Group, Reformed, leave_all
 from .messages import Received
 from .optimizers import SGD, AdaDelta, Adagrad, Adam, Adamax, AdamW, Lion, MultiOptimizer, Optimizer, RMSprop
 from .outer import InnerStep, OuterTrainer
+from .schedules import cosine_decay, exponential_decay, join_schedules, linear_schedule, step_decay
 from .tensor_parallel import AllToSharded, ShardedToAll, shard_axis
 from .works import Work
 
@@ -148,14 +150,15 @@ def init(
     options: dict[str, Any] = locals()
     if trace is not None:
         options["trace"] = _os.fspath(trace)
+    check_function(on_delay, "on_delay")
     if on_delay is not None:
         options["on_delay"] = lambda parts: on_delay(delay_of(parts))
-    return Group(_ringlet.init(**options))
+    return Group(call(_ringlet.init, **options))
 
 
 def is_available(backend: str = "any") -> bool:
     """Whether the named back end ("any", "tcp") can be used here."""
-    return _ringlet.is_available(backend)
+    return call(_ringlet.is_available, backend)
 
 
 def _at_exit() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Sequence
+from typing import Any, Optional, Sequence
 
 import numpy as np
 
 from . import _ringlet
+from .arguments import shown
 from .errors import InvalidArgument
 
 # Ringlet's names of dtypes, and the others'.
@@ -47,10 +48,26 @@ def dtype_name(dtype: Any) -> str:
     """Ringlet's name for a dtype of any kind: a name of Ringlet's or NumPy's, or NumPy's, PyTorch's, JAX's or MLX's object."""
     if isinstance(dtype, str) and dtype in _NUMPY:
         return dtype
-    text = str(dtype).rpartition(".")[2].rstrip("_") if type(dtype).__module__.startswith(("torch", "mlx")) else np.dtype(dtype).name
+    if type(dtype).__module__.startswith(("torch", "mlx")):
+        text = str(dtype).rpartition(".")[2].rstrip("_")
+    else:
+        text = _name_of_numpy(dtype)
     if text not in _NAMES:
-        raise InvalidArgument(f"there is no dtype '{dtype}'")
+        raise InvalidArgument(f"there is no dtype {shown(dtype)}; there are {', '.join(_NUMPY)}")
     return _NAMES[text]
+
+
+def _name_of_numpy(dtype: Any) -> Optional[str]:
+    # NumPy takes None for float64.
+    if dtype is None or (isinstance(dtype, str) and dtype in _NAMES):
+        return dtype
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        return None
+    if found.fields is None and not found.isnative:
+        raise InvalidArgument(f"the dtype {shown(dtype)} has the other byte order; Ringlet has this machine's alone")
+    return found.name
 
 
 class Output:
@@ -194,8 +211,10 @@ def kind_of(array: Any) -> Any:
     """The kind of an array. Lists and tuples are none: they are trees."""
     if isinstance(array, np.ndarray):
         return NumpyKind
-    if isinstance(array, (list, tuple, dict, str)) or array is None:
-        raise TypeError(f"a {type(array).__name__} is no array; numpy.asarray() makes one of a list of numbers")
+    if isinstance(array, (list, tuple)):
+        raise TypeError(f"a {type(array).__name__} is no array; numpy.asarray() makes one of numbers")
+    if isinstance(array, (dict, str)) or array is None:
+        raise TypeError(f"a {type(array).__name__} is no array" if array is not None else "None is no array")
     for of_class in type(array).__mro__:
         kind = _KINDS.get(of_class.__module__.partition(".")[0])
         if kind is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Generic, List, Optional, Sequence, TypeVar
 
 from . import _ringlet
+from .arguments import explain, wholes
 from .errors import InvalidArgument
 from .works import Work
 
@@ -30,19 +31,26 @@ class Call(Generic[T]):
         return self._begin(True).wait()
 
     def _begin(self, waits: bool) -> Work[T]:
-        return Work(self._function(*self._arguments, waits), self._finish)
+        return Work(self._operation(waits), self._finish)
+
+    def _operation(self, waits: bool) -> _ringlet.Operation:
+        try:
+            return self._function(*self._arguments, waits)
+        except TypeError as error:
+            explain(error, self._function, self._arguments)
+            raise
 
 
 class CallFromAny(Call[T]):
     """A receive from any rank: `finish` is given the rank that has sent."""
 
     def _begin(self, waits: bool) -> Work[T]:
-        operation = self._function(*self._arguments, waits)
+        operation = self._operation(waits)
         return Work(operation, lambda: self._finish(operation.source))
 
 
-def whole_counts(counts: Counts) -> Optional[List[int]]:
-    return None if counts is None else [int(count) for count in counts]
+def whole_counts(counts: Counts, name: str = "counts") -> Optional[List[int]]:
+    return None if counts is None else wholes(counts, name)
 
 
 def rows_of(view: _ringlet.View) -> int:

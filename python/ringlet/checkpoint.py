@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _ringlet
+from .arguments import call, handle_of, whole
+from .errors import InvalidArgument
 from .group import Group
 from .trees import tree_to_write
 
@@ -26,14 +29,31 @@ class NamedValues:
     _handle: Any
 
     def __setitem__(self, name: str, value: Value) -> None:
-        """Sets a value, which is equal on all ranks when it is saved or handed over."""
-        self._handle.set(name, value)
+        """Sets a value, which is equal on all ranks when it is saved or handed over. Integers are of 64 bits, with a sign."""
+        self._handle.set(name, _stored(name, value))
 
     def __getitem__(self, name: str) -> Value:
         value = self._handle.find(name)
         if value is None:
             raise KeyError(name)
         return value
+
+
+def _stored(name: str, value: Any) -> Value:
+    if isinstance(value, str):
+        return value
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        pass
+    else:
+        # The binding would take what does not fit for a float, which is another number.
+        if not -(2**63) <= whole < 2**63:
+            raise InvalidArgument(f"the value of '{name}' is {whole}; an integer is from -2**63 to 2**63 - 1")
+        return whole
+    if not hasattr(value, "__float__"):
+        raise TypeError(f"the value of '{name}' is a {type(value).__name__}; it is an int, a float or a str")
+    return float(value)
 
 
 class Checkpoint(NamedValues):
@@ -45,17 +65,17 @@ class Checkpoint(NamedValues):
 
     def add(self, name: str, tensors: Any) -> Checkpoint:
         """Adds tensors that every rank holds whole and that are equal on all ranks. They are called "name.leaf"."""
-        self._handle.add(name, tree_to_write(tensors))
+        call(self._handle.add, name, tree_to_write(tensors))
         return self
 
     def add_sharded(self, name: str, shards: Any, layout: _ringlet.ShardLayout) -> Checkpoint:
         """Adds this rank's shards of tensors that `layout` splits over the group."""
-        self._handle.add_sharded(name, tree_to_write(shards), layout)
+        call(self._handle.add_sharded, name, tree_to_write(shards), layout)
         return self
 
     def add_slots(self, name: str, slots: Any, layout: _ringlet.ShardLayout) -> Checkpoint:
         """Adds an optimizer's state for this rank's shards, as Optimizer.state() returns it."""
-        self._handle.add_slots(name, tree_to_write(slots), layout)
+        call(self._handle.add_slots, name, tree_to_write(slots), layout)
         return self
 
     def __contains__(self, name: str) -> bool:
@@ -74,7 +94,8 @@ def save_checkpoint(
 ) -> SaveReport:
     """Saves into a folder of this step below `directory`. Collective. Those saved before stay loadable until the new one is safe on all disks;
     of them `keep` - 1 are kept."""
-    said = _ringlet.save_checkpoint(group._handle, os.fspath(directory), checkpoint._handle, step, keep, stream, timeout)
+    handle, saved = handle_of(group, Group, "group"), handle_of(checkpoint, Checkpoint, "checkpoint")
+    said = call(_ringlet.save_checkpoint, handle, os.fspath(directory), saved, whole(step, "step"), keep, stream, timeout)
     return SaveReport(said["path"], said["bytes"], said["total_bytes"])
 
 
@@ -89,7 +110,8 @@ def load_checkpoint(
 ) -> Optional[int]:
     """Fills the arrays and values, from the newest complete step or from `step`, and returns the step; None if there is none. Collective. The
     number of ranks and the sharding may differ from when it was saved."""
-    return _ringlet.load_checkpoint(group._handle, os.fspath(directory), checkpoint._handle, step, stream, timeout)
+    handle, filled = handle_of(group, Group, "group"), handle_of(checkpoint, Checkpoint, "checkpoint")
+    return call(_ringlet.load_checkpoint, handle, os.fspath(directory), filled, _step(step), stream, timeout)
 
 
 def latest_checkpoint(
@@ -101,4 +123,8 @@ def latest_checkpoint(
     timeout: Optional[float] = None,
 ) -> Optional[int]:
     """The step that load_checkpoint() would load. Collective."""
-    return _ringlet.latest_checkpoint(group._handle, os.fspath(directory), step, stream, timeout)
+    return call(_ringlet.latest_checkpoint, handle_of(group, Group, "group"), os.fspath(directory), _step(step), stream, timeout)
+
+
+def _step(step: Optional[int]) -> Optional[int]:
+    return None if step is None else whole(step, "step")

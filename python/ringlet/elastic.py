@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _ringlet
+from .arguments import call, check_function, handle_of, whole
 from .arrays import view_to_write
 from .checkpoint import Checkpoint, NamedValues
 from .elastic_fsdp import ElasticShards
@@ -43,7 +44,7 @@ class MinRanks(NamedTuple):
 def read_min_ranks(*, min_ranks: Optional[int] = None, min_wait: Optional[float] = None) -> MinRanks:
     """What holds for an ElasticTrainer with these options, for a loop of one's own: they come first, then RINGLET_MIN_RANKS and
     RINGLET_MIN_WAIT_MS."""
-    return MinRanks(*_ringlet.read_min_ranks(min_ranks, min_wait))
+    return MinRanks(*call(_ringlet.read_min_ranks, min_ranks, min_wait))
 
 
 class Step:
@@ -87,11 +88,12 @@ class Step:
     def commit(self, apply: Callable[[], object]) -> None:
         """Runs `apply`, which changes the state, on all ranks or on none; the last call of a step. Where a rank was lost it raises PeerLost, which
         the step function lets pass: the step is then done again."""
-        self._step.commit(apply)
+        call(self._step.commit, apply)
 
 
 def telling_changes(on_change: Optional[Callable[[MembershipChange], object]]) -> Callable[..., None]:
     """What a trainer of the binding calls after ranks were lost or have joined."""
+    check_function(on_change, "on_change")
 
     def changed(group: _ringlet.Group, *rest: Any) -> None:
         if on_change is not None:
@@ -102,6 +104,7 @@ def telling_changes(on_change: Optional[Callable[[MembershipChange], object]]) -
 
 def telling_states(on_state: Optional[Callable[[int], object]]) -> Callable[[_ringlet.Checkpoint, int], None]:
     """What it calls where the state has been filled."""
+    check_function(on_state, "on_state")
 
     def filled(_: _ringlet.Checkpoint, step: int) -> None:
         if on_state is not None:
@@ -112,6 +115,7 @@ def telling_states(on_state: Optional[Callable[[int], object]]) -> Callable[[_ri
 
 def entering_worlds(on_world: Optional[Callable[[Group], object]]) -> Optional[Callable[[_ringlet.Group], object]]:
     """What it calls in each new world."""
+    check_function(on_world, "on_world")
     return None if on_world is None else lambda world: on_world(Group(world))
 
 
@@ -153,22 +157,25 @@ class ElasticTrainer(NamedValues):
         on_state: Optional[Callable[[int], object]] = None,
         on_world: Optional[Callable[[Group], object]] = None,
     ) -> None:
+        check_function(on_rollback, "on_rollback")
+
         def went_back(*parts: Any) -> None:
             if on_rollback is not None:
                 on_rollback(Rollback(*parts))
 
         self._added: List[_ringlet.View] = []
-        self._handle = _ringlet.ElasticTrainer(
-            world._handle,
-            state._handle,
-            None if shards is None else shards._handle,
+        self._handle = call(
+            _ringlet.ElasticTrainer,
+            handle_of(world, Group, "world"),
+            handle_of(state, Checkpoint, "state"),
+            None if shards is None else handle_of(shards, ElasticShards, "shards"),
             all_reduce_size,
             to_wire(communication_type),
             min_ranks,
             min_wait,
             rejoin,
             directory_of(checkpoint),
-            checkpoint_every,
+            whole(checkpoint_every, "checkpoint_every"),
             keep,
             stream,
             telling_changes(on_change),
@@ -181,12 +188,14 @@ class ElasticTrainer(NamedValues):
         """Trains until `steps` steps of `batch` samples are committed. `step` may be called several times for one step; it ends with
         Step.commit(), before which it changes nothing that lasts."""
 
+        check_function(step, "step")
+
         def attempting(attempt: _ringlet.Step) -> None:
             # They are kept until the next attempt, since one that fails may use them for a moment when its function has ended.
             self._added = []
             step(Step(attempt, self._added))
 
-        self._handle.run(steps, batch, attempting)
+        self._handle.run(whole(steps, "steps"), whole(batch, "batch"), attempting)
 
     def world(self) -> Group:
         """The group of all ranks that are left."""

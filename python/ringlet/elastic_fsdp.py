@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from . import _ringlet
+from .arguments import call, check_function, handle_of, whole
 from .arrays import dtype_name
 from .checkpoint import Checkpoint
 from .fsdp import FormsOfModules
@@ -17,7 +18,8 @@ MakeOptimizer = Callable[[], Optimizer]
 
 
 def _making(make_optimizer: MakeOptimizer) -> Callable[[], _ringlet.Optimizer]:
-    return lambda: make_optimizer()._handle
+    check_function(make_optimizer, "make_optimizer")
+    return lambda: handle_of(make_optimizer(), Optimizer, "what make_optimizer returned")
 
 
 def _name(dtype: Any) -> Optional[str]:
@@ -38,7 +40,7 @@ class ElasticShards:
         """Begins in a world. Collective. Returns an empty text, or which rows are lost with all their holders: then load_checkpoint() is to fill
         what add_to() adds, and loaded() follows. Where a rank is lost meanwhile it raises PeerLost, and is called again in the next world.
         """
-        return self._handle.enter(world._handle)
+        return self._handle.enter(handle_of(world, Group, "world"))
 
     def update(self) -> None:
         """Takes the optimizer's step on the rows that this rank holds: on all ranks or on none, once their gradients are averaged. Local."""
@@ -52,11 +54,11 @@ class ElasticShards:
     def add_to(self, checkpoint: Checkpoint, parameters: str = "parameters", optimizer: str = "optimizer") -> None:
         """Adds the parameters, and the optimizer's state for the rows that this rank is the first to hold, to be saved or loaded in this world.
         Called on all ranks. A checkpoint that is used after the next enter() is refused."""
-        self._handle.add_to(checkpoint._handle, parameters, optimizer)
+        call(self._handle.add_to, handle_of(checkpoint, Checkpoint, "checkpoint"), parameters, optimizer)
 
     def loaded(self, step: int) -> None:
         """After load_checkpoint(): sets the optimizer's step, and fills the second holders. Collective."""
-        self._handle.loaded(step)
+        self._handle.loaded(whole(step, "step"))
 
     def forget(self) -> None:
         """Says that this rank's rows are not valid any more, since the others went on without it. The next enter() brings it theirs."""
@@ -103,8 +105,9 @@ class ElasticFsdp(ElasticShards):
         reduce_dtype: Any = None,
         stream: int = 0,
     ) -> None:
-        self._handle = _ringlet.ElasticFsdp(
-            world._handle,
+        self._handle = call(
+            _ringlet.ElasticFsdp,
+            handle_of(world, Group, "world"),
             tree_to_write(parameters),
             _making(make_optimizer),
             copies,
@@ -124,7 +127,7 @@ class ElasticFsdp(ElasticShards):
         number of ranks. Where it is 0 the gradients may be anything. In the step of an ElasticTrainer, which leaves it out, ranks are weighed by
         their samples; elsewhere it is 1 then.
         """
-        return self._handle.average(tree_to_read(gradients), share)
+        return call(self._handle.average, tree_to_read(gradients), share)
 
 
 class ElasticFullyShard(ElasticShards):
@@ -147,8 +150,9 @@ class ElasticFullyShard(ElasticShards):
         prefetch: int = 1,
         stream: int = 0,
     ) -> None:
-        self._handle = _ringlet.ElasticFullyShard(
-            world._handle,
+        self._handle = call(
+            _ringlet.ElasticFullyShard,
+            handle_of(world, Group, "world"),
             _making(make_optimizer),
             copies,
             shard_weight,
@@ -164,7 +168,7 @@ class ElasticFullyShard(ElasticShards):
     def add(self, name: str, parameters: Any) -> int:
         """Adds the next module in the order of the forward pass, before the first enter(), and returns its number. Copies the rows that this rank
         holds. The tensors are the same on every rank, except on one that joins the others, which gets theirs."""
-        number = self._handle.add(name, tree_to_read(parameters))
+        number = call(self._handle.add, name, tree_to_read(parameters))
         self._forms.add(parameters)
         return number
 
@@ -177,16 +181,16 @@ class ElasticFullyShard(ElasticShards):
         return self._handle.parameter_bytes()
 
     def forward(self, module: int) -> Any:
-        """As FullyShard.forward(). Where this rank is alone, it returns copies."""
-        return self._tree(module, self._handle.forward(module))
+        """As FullyShard.forward()."""
+        return self._forms.tree(module, call(self._handle.forward, module).parameters())
 
     def backward(self, module: int) -> Any:
-        """As FullyShard.backward(). Where this rank is alone, it returns copies."""
-        return self._tree(module, self._handle.backward(module))
+        """As FullyShard.backward()."""
+        return self._forms.tree(module, call(self._handle.backward, module).parameters())
 
     def reduce_gradients(self, module: int, gradients: Any) -> None:
         """Starts to average the module's full gradients, which are read during the call only. Each step has gradients of all modules."""
-        self._handle.reduce_gradients(module, tree_to_read(gradients))
+        call(self._handle.reduce_gradients, module, tree_to_read(gradients))
 
     def finish(self) -> Optional[float]:
         """Ends the step's gradients: waits for their averages, brings these to both holders of each row, and clips their norm. It changes nothing
@@ -196,8 +200,4 @@ class ElasticFullyShard(ElasticShards):
     def set_share(self, share: float) -> None:
         """Sets this rank's part of the average of the gradients that follow, as the argument of ElasticFsdp.average(). An ElasticTrainer sets it at
         each step."""
-        self._handle.set_share(share)
-
-    def _tree(self, module: int, unsharded: _ringlet.Unsharded) -> Any:
-        # The memory of a rank that is alone may be its shard, which the next world replaces.
-        return self._forms.tree(module, unsharded.parameters(), copies=self._handle.layout().ranks() == 1)
+        call(self._handle.set_share, share)

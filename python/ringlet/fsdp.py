@@ -7,12 +7,13 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _ringlet
-from .arrays import array_of, copied, dtype_name, kind_of
+from .arguments import call, handle_of
+from .arrays import array_of, dtype_name, kind_of
 from .errors import InvalidArgument
 from .gradients import Wire, to_reduce_wire
 from .group import Group
 from .optimizers import Optimizer
-from .trees import CopiedTree, exported_leaves, leaves_of, rebuilt, tree_to_read, tree_to_write
+from .trees import CopiedTree, exported_leaves, leaves_of, of_each, rebuilt, tree_to_read, tree_to_write
 
 ShardLayout = _ringlet.ShardLayout
 
@@ -37,10 +38,10 @@ class FsdpUpdater:
         shard_weights: Sequence[float] = (),
         stream: int = 0,
     ) -> None:
-        other = None if dp_group is None else dp_group._handle
-        weights = [float(weight) for weight in shard_weights]
+        handle = handle_of(fsdp_group, Group, "fsdp_group")
+        other = None if dp_group is None else handle_of(dp_group, Group, "dp_group")
         wire = to_reduce_wire(reduce_dtype)
-        self._handle = _ringlet.FsdpUpdater(fsdp_group._handle, other, communication_size, max_norm, wire, weights, stream)
+        self._handle = call(_ringlet.FsdpUpdater, handle, other, communication_size, max_norm, wire, list(shard_weights), stream)
 
     def apply_gradients(self, gradients: Any, parameters: Any, optimizer: Any) -> Tuple[Any, Optional[float]]:
         """Takes one step. Returns the new parameters, arrays of the same kinds, and the gradients' norm before clipping if `max_norm` is set.
@@ -111,13 +112,13 @@ class FormsOfModules:
         self._forms: list = []
 
     def add(self, parameters: Any) -> None:
-        self._forms.append(rebuilt(parameters, iter([kind_of(leaf) for _, leaf in leaves_of(parameters)])))
+        self._forms.append(rebuilt(parameters, iter([kind for _, kind in of_each(parameters, kind_of)])))
 
-    def tree(self, module: int, leaves: list, copies: bool = False) -> Any:
-        """The module's tree of arrays of the library's memory, or of copies of it."""
+    def tree(self, module: int, leaves: list) -> Any:
+        """The module's tree of arrays of the library's memory or, of JAX's and MLX's, of copies of it."""
         form = self._forms[module]
         kinds = [kind for _, kind in leaves_of(form)]
-        arrays = [copied(kind, *memory) if copies else kind.of_memory(*memory) for kind, (_, memory) in zip(kinds, leaves)]
+        arrays = [kind.of_memory(*memory) for kind, (_, memory) in zip(kinds, leaves)]
         return rebuilt(form, iter(arrays))
 
 
@@ -135,14 +136,13 @@ class FullyShard:
         prefetch: int = 1,
         stream: int = 0,
     ) -> None:
-        weights = [float(weight) for weight in shard_weights]
-        wire = to_reduce_wire(reduce_dtype)
-        self._handle = _ringlet.FullyShard(group._handle, _name(compute_dtype), wire, weights, prefetch, stream)
+        handle, wire = handle_of(group, Group, "group"), to_reduce_wire(reduce_dtype)
+        self._handle = call(_ringlet.FullyShard, handle, _name(compute_dtype), wire, list(shard_weights), prefetch, stream)
         self._forms = FormsOfModules()
 
     def add(self, name: str, parameters: Any) -> int:
         """Adds the next module in the order of the forward pass, and returns its number. Copies this rank's rows. Collective."""
-        number = self._handle.add(name, tree_to_read(parameters))
+        number = call(self._handle.add, name, tree_to_read(parameters))
         self._forms.add(parameters)
         return number
 
@@ -152,17 +152,17 @@ class FullyShard:
 
     def forward(self, module: int) -> Any:
         """The module's full parameters, a tree of the form and the kinds that add() was given, for reading only. Starts to gather the next
-        module's. NumPy's and PyTorch's arrays are the gathered memory itself, which lives as long as any of them; JAX's and MLX's are copies.
-        """
-        return self._forms.tree(module, self._handle.forward(module).parameters())
+        module's. NumPy's and PyTorch's arrays are the gathered memory itself, which lives as long as any of them, and which no optimizer's
+        step changes; JAX's and MLX's are copies."""
+        return self._forms.tree(module, call(self._handle.forward, module).parameters())
 
     def backward(self, module: int) -> Any:
         """As forward(), and starts to gather the previous module's."""
-        return self._forms.tree(module, self._handle.backward(module).parameters())
+        return self._forms.tree(module, call(self._handle.backward, module).parameters())
 
     def reduce_gradients(self, module: int, gradients: Any) -> None:
         """Starts to average the module's full gradients; once per module and step. They are read during the call only."""
-        self._handle.reduce_gradients(module, tree_to_read(gradients))
+        call(self._handle.reduce_gradients, module, tree_to_read(gradients))
 
     def finish(self) -> None:
         """Ends the step: waits for all its gradients."""
@@ -170,7 +170,7 @@ class FullyShard:
 
     def apply_gradients(self, optimizer: Optimizer) -> None:
         """After finish(): has one of Ringlet's optimizers take its step on this rank's shards."""
-        self._handle.step(optimizer._handle)
+        self._handle.step(handle_of(optimizer, Optimizer, "optimizer"))
 
     def parameters(self) -> Dict[str, np.ndarray]:
         """This rank's shards themselves, by "module.parameter", as NumPy arrays that may be written."""

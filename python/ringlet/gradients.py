@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, List, Optional, Tuple
 
 from . import _ringlet
+from .arguments import call, handle_of, shown
 from .arrays import dtype_name, view_to_write
+from .errors import InvalidArgument
 from .group import Group
 from .trees import CopiedTree, tree_to_write
 
@@ -61,7 +63,8 @@ def average_gradients_(
 
 
 def _average(tree: _ringlet.Tree, group: Group, size: int, first: Optional[int], kind: Any, weight: Optional[float], stream: int) -> None:
-    _ringlet.average_gradients(group._handle, tree, size, first, to_wire(kind), weight, stream)
+    handle = handle_of(group, Group, "group")
+    call(_ringlet.average_gradients, handle, tree, size, first, to_wire(kind), weight, stream)
 
 
 class GradientAverager:
@@ -78,8 +81,8 @@ class GradientAverager:
         weight: Optional[float] = None,
         stream: int = 0,
     ) -> None:
-        wire = to_wire(communication_type)
-        self._handle = _ringlet.GradientAverager(group._handle, all_reduce_size, first_bucket_size, wire, weight, stream)
+        handle, wire = handle_of(group, Group, "group"), to_wire(communication_type)
+        self._handle = call(_ringlet.GradientAverager, handle, all_reduce_size, first_bucket_size, wire, weight, stream)
 
     def add(self, gradient: Any) -> None:
         """Adds the next gradient; every rank adds them in the same order."""
@@ -91,7 +94,7 @@ class GradientAverager:
 
     def set_weight(self, weight: Optional[float]) -> None:
         """Sets this rank's share of the averages from the next step on."""
-        self._handle.set_weight(weight)
+        call(self._handle.set_weight, weight)
 
     def collectives(self) -> int:
         """The number of collectives of this step so far, or of the last one."""
@@ -114,14 +117,14 @@ class GradientBucketer:
         allow_missing: bool = True,
         stream: int = 0,
     ) -> None:
-        tree, wire = tree_to_write(gradients), to_wire(communication_type)
-        self._handle = _ringlet.GradientBucketer(
-            group._handle, tree, all_reduce_size, first_bucket_size, wire, weight, stream, allow_missing
+        handle, tree, wire = handle_of(group, Group, "group"), tree_to_write(gradients), to_wire(communication_type)
+        self._handle = call(
+            _ringlet.GradientBucketer, handle, tree, all_reduce_size, first_bucket_size, wire, weight, stream, allow_missing
         )
 
     def ready(self, name: str) -> None:
         """Reports that a gradient ("layers.0.weight") is complete; it may not be touched until finish() has returned."""
-        self._handle.ready(name)
+        call(self._handle.ready, name)
 
     def finish(self) -> None:
         """Ends the step: waits for all averages. Gradients that were not reported count as zeros; if `allow_missing` is off, that is an error."""
@@ -133,42 +136,52 @@ class GradientBucketer:
 
     def set_weight(self, weight: Optional[float]) -> None:
         """Sets this rank's share of the averages from the next step on."""
-        self._handle.set_weight(weight)
+        call(self._handle.set_weight, weight)
 
     def collectives(self) -> int:
         """The number of collectives of this step so far, or of the last one."""
         return self._handle.collectives()
 
 
-def to_wire(kind: Any) -> Optional[_ringlet.Wire]:
+def to_wire(kind: Any, name: str = "communication_type") -> Optional[_ringlet.Wire]:
     """The library's object for what a caller gives as communication_type."""
     if kind is None:
         return None
-    wire = kind if isinstance(kind, Wire) else Wire(kind if kind in ("int8", "int4") else dtype_name(kind))
-    return _ringlet.Wire(wire.name, wire.feedback, wire.least_elements)
+    wire = kind if isinstance(kind, Wire) else Wire(kind if kind in _BLOCKS else _dtype(kind, name, "'f16', 'bf16'"))
+    return call(_ringlet.Wire, wire.name, wire.feedback, wire.least_elements)
 
 
 def to_reduce_wire(kind: Any) -> Optional[_ringlet.Wire]:
     """The same for what a caller gives as reduce_dtype, which may be any floating dtype, too."""
-    if kind is None or isinstance(kind, Wire) or kind in ("int8", "int4"):
+    if kind is None or isinstance(kind, Wire) or kind in _BLOCKS:
         return to_wire(kind)
-    return _ringlet.Wire.of_dtype(dtype_name(kind))
+    return _ringlet.Wire.of_dtype(_dtype(kind, "reduce_dtype", "a floating dtype"))
+
+
+_BLOCKS = ("int8", "int4")
+
+
+def _dtype(kind: Any, name: str, possible: str) -> str:
+    try:
+        return dtype_name(kind)
+    except InvalidArgument:
+        raise InvalidArgument(f"{name} is {shown(kind)}; it is {possible}, 'int8', 'int4' or a Wire") from None
 
 
 def clip_grad_norm(gradients: Any, max_norm: float) -> Tuple[Any, float]:
     """MLX's optimizers.clip_grad_norm: the gradients scaled so that their norm is at most `max_norm`, and their norm before."""
     copied = CopiedTree(gradients)
-    norm = _ringlet.clip_grad_norm(copied.tree, max_norm)
+    norm = call(_ringlet.clip_grad_norm, copied.tree, max_norm)
     return copied.finish(), norm
 
 
 def clip_grad_norm_(gradients: Any, max_norm: float) -> float:
     """The same in place; returns the norm before."""
-    return _ringlet.clip_grad_norm(tree_to_write(gradients), max_norm)
+    return call(_ringlet.clip_grad_norm, tree_to_write(gradients), max_norm)
 
 
 def clip_grad_norm_sharded(gradients: Any, max_norm: float, group: Group, *, stream: int = 0) -> Tuple[Any, float]:
     """MLX's nn.utils.clip_grad_norm_sharded: as clip_grad_norm(), by the norm of all ranks' shards together."""
     copied = CopiedTree(gradients)
-    norm = _ringlet.clip_grad_norm_sharded(group._handle, copied.tree, max_norm, stream)
+    norm = call(_ringlet.clip_grad_norm_sharded, handle_of(group, Group, "group"), copied.tree, max_norm, stream)
     return copied.finish(), norm

@@ -7,6 +7,7 @@ import weakref
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _ringlet
+from .arguments import call, wholes
 from .arrays import view_to_read, view_to_write
 from .calls import Call, Counts, rows_of, whole_counts
 from .errors import InvalidArgument
@@ -32,10 +33,12 @@ class Group(Messages):
     """A set of ranks that call collectives together: what init() returns, or a part of it that split() or create() makes.
 
     Every rank starts the operations of one `stream` (0 to 1023) in the same order; those of two streams overlap. `timeout` is how many
-    seconds an operation may take from its start; by default it is the group's. Each call has a form that ends in `_async`, which returns a
-    Work at once. What returns an array returns a new one of the kind that was given (NumPy, PyTorch, JAX, MLX), aligned to 64 bytes where
-    its kind lets that be chosen. Names that end in `_` change the given array in place; arrays that others may share (JAX's, MLX's,
-    read-only ones) are refused. An array may be read until its operation has ended.
+    seconds an operation may take from its start; by default it is the group's. All ranks of a collective give arrays of the same dtype and
+    number of elements, and each gets the shape that follows from its own array. Where reduce_scatter() or `counts` divide rows, and in
+    messages, shapes are the same, too. Each call has a form that ends in `_async`, which returns a Work at once. What returns an array
+    returns a new one of the kind that was given (NumPy, PyTorch, JAX, MLX), aligned to 64 bytes where its kind lets that be chosen. Names
+    that end in `_` change the given array in place; arrays that others may share (JAX's, MLX's, read-only ones) are refused. An array may
+    be read until its operation has ended.
     """
 
     def __init__(self, handle: Optional[_ringlet.Group] = None) -> None:
@@ -187,8 +190,8 @@ class Group(Messages):
     # What moves without being computed with.
 
     def all_gather(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """All ranks' arrays, one after the other along axis 0. Shapes are the same on all ranks, or rank r has counts[r] rows. A scalar
-        counts as one row."""
+        """All ranks' arrays, one after the other along axis 0: of equal numbers of elements, or rank r has counts[r] rows. A scalar counts as
+        one row."""
         return self._all_gather(x, counts, stream, timeout).wait()
 
     def all_gather_async(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
@@ -214,8 +217,8 @@ class Group(Messages):
         return Call(output.finish if output else nothing, self._handle.gather, source, output and output.view, root, whole, stream, timeout)
 
     def scatter(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """Rank r gets the r-th part of rank `root`'s array along axis 0. The others give an array of the same dtype and shape, whose elements
-        are ignored. The rows divide evenly by the group's size, or rank r gets counts[r] of them."""
+        """Rank r gets the r-th part of rank `root`'s array along axis 0. The others give an array of the same dtype and number of
+        elements, which are ignored. The rows divide evenly by the group's size, or rank r gets counts[r] of them."""
         return self._scatter(x, root, counts, stream, timeout).wait()
 
     def scatter_async(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
@@ -247,13 +250,13 @@ class Group(Messages):
         if (send_counts is None) != (receive_counts is None):
             raise InvalidArgument("send_counts and receive_counts are given together")
         kind, source = view_to_read(x)
-        counts = None if send_counts is None else (list(send_counts), list(receive_counts or ()))
+        counts = None if send_counts is None else (wholes(send_counts, "send_counts"), wholes(receive_counts, "receive_counts"))
         rows_of(source)
         output = kind.empty(source.dtype, source.shape if counts is None else (sum(counts[1]), *source.shape[1:]))
         return Call(output.finish, self._handle.all_to_all, source, output.view, counts, stream, timeout)
 
     def broadcast(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """Rank `root`'s array on every rank. The others give one of the same dtype and shape."""
+        """Rank `root`'s array on every rank. The others give one of the same dtype and number of elements, whose shape they get."""
         return self._broadcast(x, root, stream, timeout).wait()
 
     def broadcast_async(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
@@ -290,18 +293,18 @@ class Group(Messages):
     def split(self, color: int, key: int = -1, *, stream: int = 0, timeout: Optional[float] = None) -> Optional[Group]:
         """A group of the ranks that give the same `color`, ordered by `key`, then by rank; a negative key stands for the rank. None for a
         negative colour. Every rank of this group calls it."""
-        part = self._handle.split(color, key, stream, timeout)
+        part = call(self._handle.split, color, key, stream, timeout)
         return None if part is None else Group(part)
 
     def create(self, ranks: Sequence[int], tag: int = 0, *, timeout: Optional[float] = None) -> Group:
         """A group of these ranks of this group, in this order. They alone call it, all with the same ranks and tag; the others take no part.
         Calls with the same tag that have members in common come in the same order on all of them; those with different tags, 0 to 1023, may
         overlap. Members whose ranks differ get MismatchError."""
-        return Group(self._handle.create([int(rank) for rank in ranks], tag, timeout))
+        return Group(call(self._handle.create, wholes(ranks, "ranks"), tag, timeout))
 
     def algorithm(self, operation: str, bytes: int) -> str:
         """The algorithm by which a collective ("all_reduce") moves a buffer of so many bytes."""
-        return self._handle.algorithm(operation, bytes)
+        return call(self._handle.algorithm, operation, bytes)
 
     def describe_placement(self) -> str:
         """The group's layout in a line for people."""
@@ -343,16 +346,16 @@ class Group(Messages):
     def reform(self, *, timeout: Optional[float] = None) -> Reformed:
         """Waits until the ranks that are left have agreed on who goes on, and returns their world. Called by all of them once a call has raised
         PeerLost, or after revoke()."""
-        return _reformed(self._handle.reform(timeout))
+        return _reformed(call(self._handle.reform, timeout))
 
     def agree(self, mine: bool, *, timeout: Optional[float] = None) -> bool:
         """Whether `mine` is true on all ranks: the same answer on all that are left, even if ranks are lost meanwhile."""
-        return self._handle.agree(mine, timeout)
+        return call(self._handle.agree, mine, timeout)
 
     def admit(self, *, timeout: Optional[float] = None) -> Optional[Reformed]:
         """Admits the processes that knock at the door of any rank. All ranks call it together, again and again; it never waits for those that
         join, and returns the world with them once all have met."""
-        next_world = self._handle.admit(timeout)
+        next_world = call(self._handle.admit, timeout)
         return None if next_world is None else _reformed(next_world)
 
     def rejoin(self) -> Group:
@@ -376,8 +379,8 @@ class Group(Messages):
         return (sum(counts), *shape[1:])
 
     def _count_of(self, counts: List[int], rank: int) -> int:
-        if len(counts) != self.size() or min(counts) < 0:
-            raise InvalidArgument(f"counts are {counts}; one for each of the {self.size()} ranks is needed, not negative")
+        if len(counts) != self.size():
+            raise InvalidArgument(f"counts is {counts}; one for each of the {self.size()} ranks is needed")
         return counts[rank]
 
 

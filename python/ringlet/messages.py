@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Optional, Sequence
 
 from . import _ringlet
-from .arrays import NumpyKind, dtype_name, kind_of, view_to_read, view_to_write
+from .arguments import wholes
+from .arrays import NumpyKind, Output, dtype_name, kind_of, view_to_read, view_to_write
 from .calls import Call, CallFromAny
 from .works import Work, nothing
 
@@ -41,7 +42,7 @@ class Messages:
         return self._recv(shape, dtype, source, stream, timeout).start()
 
     def _recv(self, shape: Sequence[int], dtype: Any, source: int, stream: int, timeout: Optional[float]) -> Call:
-        output = _kind_of_dtype(dtype).empty(dtype_name(dtype), tuple(shape))
+        output = _empty(shape, dtype)
         return Call(output.finish, self._handle.recv, output.view, source, stream, timeout)
 
     def recv_like(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
@@ -75,7 +76,7 @@ class Messages:
         return self._recv_any(shape, dtype, stream, timeout).start()
 
     def _recv_any(self, shape: Sequence[int], dtype: Any, stream: int, timeout: Optional[float]) -> Call:
-        output = _kind_of_dtype(dtype).empty(dtype_name(dtype), tuple(shape))
+        output = _empty(shape, dtype)
         return CallFromAny(lambda source: Received(output.finish(), source), self._handle.recv_any, output.view, stream, timeout)
 
     def recv_any_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> int:
@@ -89,5 +90,7 @@ class Messages:
         return CallFromAny(lambda source: source, self._handle.recv_any, view_to_write(x), stream, timeout)
 
 
-def _kind_of_dtype(dtype: Any) -> Any:
-    return NumpyKind if isinstance(dtype, (str, type)) else kind_of(dtype)
+def _empty(shape: Sequence[int], dtype: Any) -> Output:
+    name = dtype_name(dtype)
+    kind = NumpyKind if isinstance(dtype, (str, type)) else kind_of(dtype)
+    return kind.empty(name, tuple(wholes(shape, "shape")))

@@ -21,9 +21,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import math
-import pathlib
 import re
-import runpy
 import sys
 import time
 import warnings
@@ -34,6 +32,7 @@ import mlx.core as mx
 import ringlet
 
 from . import errors as _errors
+from .programs import run_program
 from .works import Work
 
 try:
@@ -382,14 +381,7 @@ def _main() -> None:
         print("Runs an MLX program for which mx.distributed means Ringlet.")
         sys.exit(0 if arguments and arguments != ["-m"] else 2)
     install()
-    if arguments[0] == "-m":
-        sys.argv = arguments[1:]
-        sys.path.insert(0, "")
-        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
-        return
-    sys.argv = arguments
-    sys.path.insert(0, str(pathlib.Path(arguments[0]).resolve().parent))
-    runpy.run_path(arguments[0], run_name="__main__")
+    run_program(arguments, "ringlet.mlx")
 
 
 if __name__ == "__main__":

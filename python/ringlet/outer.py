@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _ringlet
+from .arguments import call, check_function, handle_of, shown, whole
 from .checkpoint import NamedValues
 from .elastic import MembershipChange, directory_of, entering_worlds, telling_changes, telling_states
 from .errors import InvalidArgument
@@ -65,8 +66,10 @@ class OuterTrainer(NamedValues):
     ) -> None:
         self._forms = FormsOfModules()
         self._forms.add(parameters)
-        self._handle = _ringlet.OuterTrainer(
-            world._handle,
+        check_function(clock, "clock")
+        self._handle = call(
+            _ringlet.OuterTrainer,
+            handle_of(world, Group, "world"),
             tree_to_write(parameters),
             inner_steps,
             fragments,
@@ -77,13 +80,13 @@ class OuterTrainer(NamedValues):
             learning_rate,
             momentum,
             nesterov,
-            to_wire(wire),
+            to_wire(wire, "wire"),
             all_reduce_size,
             min_ranks,
             min_wait,
             rejoin,
             directory_of(checkpoint),
-            checkpoint_every,
+            whole(checkpoint_every, "checkpoint_every"),
             keep,
             stream,
             telling_changes(on_change),
@@ -96,7 +99,10 @@ class OuterTrainer(NamedValues):
         and returns how many samples it has used, which is this rank's weight. It calls no collective.
 
         The last average of a run has all fragments: afterwards all ranks' parameters are the shared ones, with the same bits."""
-        self._handle.run(steps, lambda *step: _number(inner(InnerStep(*step)), "the inner step", "how many samples it has used"))
+        check_function(inner, "inner")
+        self._handle.run(
+            whole(steps, "steps"), lambda *step: _number(inner(InnerStep(*step)), "the inner step", "how many samples it has used")
+        )
 
     def shared_parameters(self) -> Any:
         """The shared parameters as of the last average, the same bits on all ranks, as a tree of the same form. Its arrays are the trainer's own
@@ -117,11 +123,11 @@ class OuterTrainer(NamedValues):
 
     def fragment(self, index: int) -> List[str]:
         """The names of the parameters of a fragment ("layers.0.weight")."""
-        return self._handle.fragment(index)
+        return call(self._handle.fragment, index)
 
 
 def _number(value: Any, who: str, what: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise InvalidArgument(f"{who} returned {value!r}; it returns {what}") from None
+        raise InvalidArgument(f"{who} returned {shown(value)}; it returns {what}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Optional, Sequence
 
 from . import _ringlet
+from .arguments import handle_of, shown, wholes
 from .arrays import view_to_read
 from .errors import InvalidArgument
 from .group import Group
@@ -16,6 +17,7 @@ class AllToSharded:
     With ShardedToAll behind them, a pair of layers needs one all-reduce in each direction. Calls behave as Group's."""
 
     def __init__(self, group: Group, *, stream: int = 0) -> None:
+        handle_of(group, Group, "group")
         self._group = group
         self._stream = stream
 
@@ -42,6 +44,7 @@ class ShardedToAll:
     """Stands behind layers whose weights are split along the input: every output is a sum, of which each rank has a part (g in Megatron-LM)."""
 
     def __init__(self, group: Group, *, stream: int = 0) -> None:
+        handle_of(group, Group, "group")
         self._group = group
         self._stream = stream
 
@@ -72,7 +75,10 @@ def shard_axis(group: Group, full: Any, axis: int, segments: Optional[Sequence[i
     extent; by default it is one.
     """
     kind, view = view_to_read(full)
+    if not hasattr(axis, "__index__"):
+        raise TypeError(f"axis is {shown(axis)}; it is an int")
     place = axis + len(view.shape) if axis < 0 else axis
     if place < 0:
         raise InvalidArgument(f"axis {axis} of an array of shape {tuple(view.shape)}")
-    return kind.of_memory(*_ringlet.shard_axis(group._handle, view, place, list(segments or ())))
+    parts = wholes(segments or (), "segments")
+    return kind.of_memory(*_ringlet.shard_axis(handle_of(group, Group, "group"), view, place, parts))

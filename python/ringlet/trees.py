@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import numpy as np
 
 from . import _ringlet
 from .arrays import Output, array_of, view_to_read, view_to_write
+from .errors import InvalidArgument
 
 Leaf = Tuple[str, Any]
 
@@ -28,20 +30,48 @@ def leaves_of(tree: Any, name: str = "") -> Iterator[Leaf]:
 def rebuilt(tree: Any, leaves: Iterator[Any]) -> Any:
     """A tree of the same form, with other leaves, which come in the order of leaves_of()."""
     if isinstance(tree, dict):
-        return type(tree)((key, rebuilt(child, leaves)) for key, child in tree.items())
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(rebuilt(child, leaves) for child in tree))
-    if isinstance(tree, (list, tuple)):
+        return _of_class(tree, {key: rebuilt(child, leaves) for key, child in tree.items()})
+    if isinstance(tree, tuple) and hasattr(tree, "_make"):
+        return tree._make(rebuilt(child, leaves) for child in tree)
+    if isinstance(tree, tuple):
         return type(tree)(rebuilt(child, leaves) for child in tree)
+    if isinstance(tree, list):
+        return _of_class(tree, [rebuilt(child, leaves) for child in tree])
     return next(leaves)
 
 
+def _of_class(tree: Any, children: Any) -> Any:
+    """Other children in an object of the tree's own class, whose constructor may take other arguments than that of dict or list."""
+    if type(tree) is type(children):
+        return children
+    try:
+        # A copy also has what the object has besides, such as a default for what is missing.
+        copied = copy.copy(tree)
+        if copied is not tree:
+            for key, child in children.items() if isinstance(tree, dict) else enumerate(children):
+                copied[key] = child
+            return copied
+    except Exception:
+        pass  # objects of the class are not copied, or never change
+    return type(tree)(children)
+
+
+def of_each(tree: Any, function: Callable[[Any], Any]) -> Iterator[Leaf]:
+    """What a function makes of each leaf, with the leaf's name, which its errors then say, too."""
+    for name, leaf in leaves_of(tree):
+        try:
+            made = function(leaf)
+        except (InvalidArgument, TypeError) as error:
+            raise type(error)(f"'{name}': {error}") from None
+        yield name, made
+
+
 def tree_to_read(tree: Any) -> _ringlet.Tree:
-    return _ringlet.Tree([(name, view_to_read(leaf)[1]) for name, leaf in leaves_of(tree)])
+    return _ringlet.Tree([(name, view) for name, (_, view) in of_each(tree, view_to_read)])
 
 
 def tree_to_write(tree: Any) -> _ringlet.Tree:
-    return _ringlet.Tree([(name, view_to_write(leaf)) for name, leaf in leaves_of(tree)], write=True)
+    return _ringlet.Tree(list(of_each(tree, view_to_write)), write=True)
 
 
 class CopiedTree:
@@ -51,8 +81,7 @@ class CopiedTree:
         self._form = tree
         self._outputs: List[Output] = []
         leaves = []
-        for name, leaf in leaves_of(tree):
-            kind, source = view_to_read(leaf)
+        for name, (kind, source) in of_each(tree, view_to_read):
             output = kind.empty(source.dtype, source.shape)
             _ringlet.copy(source, output.view)
             self._outputs.append(output)

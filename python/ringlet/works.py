@@ -6,6 +6,7 @@ import asyncio
 from typing import Any, Callable, Generator, Generic, Optional, TypeVar
 
 from . import _ringlet
+from .arguments import call
 from .errors import Error
 
 T = TypeVar("T")
@@ -25,7 +26,9 @@ class Work(Generic[T]):
         If `timeout` seconds pass before, it raises Python's TimeoutError, and the operation goes on. (ringlet.Timeout, which is no
         TimeoutError, is the error of an operation whose own deadline has passed.) Ctrl-C ends the waiting, but not the operation.
         """
-        if not self._operation.wait(timeout):
+        if timeout is None:
+            self._operation.wait(None)
+        elif not call(self._operation.wait, timeout):
             raise TimeoutError(f"the operation still runs after {timeout} s")
         if self._finish is not None:
             self._result, self._finish = self._finish(), None
@@ -41,7 +44,7 @@ class Work(Generic[T]):
         It runs on a thread that the process has for such calls alone, one after the other, also if this work is gone by then; until the
         program ends.
         """
-        self._operation.on_done(function)
+        call(self._operation.on_done, function)
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self._operation.done():

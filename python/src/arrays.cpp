@@ -11,6 +11,7 @@
 #include <optional>
 #include <ringlet/error.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "errors.hpp"
@@ -45,7 +46,9 @@ DType dtype_of_interface(const ArrayInterface& interface, nb::handle array) {
         return dtype;
     refuse("an array of dtype '" + dtype_text(array) + "': Ringlet has no such dtype");
   };
-  if (interface.item_bytes > 1 && !(interface.flags & ArrayInterface::kNotSwapped))
+  // NumPy does not mark arrays of records, and of what else it has no byte order for.
+  if (std::string_view("uifc").find(interface.kind) != std::string_view::npos && interface.item_bytes > 1 &&
+      !(interface.flags & ArrayInterface::kNotSwapped))
     refuse("an array of dtype '" + dtype_text(array) + "' has the other byte order; convert it with astype()");
   switch (interface.kind) {
     case 'b':
@@ -103,6 +106,33 @@ Shape shape_of(const std::vector<std::int64_t>& extents) { return Shape(std::spa
 
 std::string class_name(nb::handle array) {
   return nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(array.ptr()))).attr("__name__"));
+}
+
+/// Whether elements may share memory: whether a stride does not lead past all elements of the axes with smaller strides.
+bool elements_overlap(const ConstTensorView& view) {
+  if (view.contiguous()) return false;
+  const Shape& shape = view.shape();
+  const auto step = [&](std::size_t axis) {
+    const auto stride = static_cast<std::uint64_t>(view.stride(axis));
+    return view.stride(axis) < 0 ? 0 - stride : stride;
+  };
+  for (std::size_t axis = 0; axis < shape.axes(); ++axis) {
+    if (shape[axis] <= 1) continue;
+    std::uint64_t reach = 0;  // from the first element to the last one of all axes with smaller strides
+    for (std::size_t inner = 0; inner < shape.axes(); ++inner)
+      if (inner != axis && step(inner) <= step(axis)) reach += step(inner) * static_cast<std::uint64_t>(shape[inner] - 1);
+    if (step(axis) <= reach) return true;
+  }
+  return false;
+}
+
+/// The library refuses a stride of 0 alone.
+void check_overlap(const ConstTensorView& view) {
+  if (!elements_overlap(view)) return;
+  std::string strides;
+  for (std::size_t axis = 0; axis < view.shape().axes(); ++axis) strides += (axis == 0 ? "" : ", ") + std::to_string(view.stride(axis));
+  refuse("an array of shape " + to_string(view.shape()) + " with strides of (" + strides +
+         ") elements, of which some may share memory, cannot be written; write to a copy");
 }
 
 void check_alignment(const ConstTensorView& view) {
@@ -214,8 +244,9 @@ void ArrayView::set(void* data, DType dtype, const Shape& shape, const std::int6
   if (shape.count() == 0) strides = nullptr;  // no element is anywhere
   view_ = strides ? ConstTensorView(data, dtype, shape, {strides, shape.axes()}) : ConstTensorView(data, dtype, shape);
   check_alignment(view_);
-  if (access == Access::write)
-    writable_ = strides ? TensorView(data, dtype, shape, {strides, shape.axes()}) : TensorView(data, dtype, shape);
+  if (access == Access::read) return;
+  check_overlap(view_);
+  writable_ = strides ? TensorView(data, dtype, shape, {strides, shape.axes()}) : TensorView(data, dtype, shape);
 }
 
 TensorView ArrayView::writable() const {
@@ -223,8 +254,12 @@ TensorView ArrayView::writable() const {
   return *writable_;
 }
 
-TensorView ArrayView::leaf() const {
+TensorView ArrayView::leaf() {
   if (writable_) return *writable_;
+  if (elements_overlap(view_)) {
+    copied_ = std::make_shared<Tensor>(Tensor::copy_of(view_));
+    return copied_->view();
+  }
   std::array<std::int64_t, Shape::kMaxAxes> strides{};
   for (std::size_t axis = 0; axis < view_.shape().axes(); ++axis) strides[axis] = view_.stride(axis);
   return {const_cast<std::byte*>(view_.data()), view_.dtype(), view_.shape(), {strides.data(), view_.shape().axes()}};

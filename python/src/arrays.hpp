@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <memory>
 #include <optional>
 #include <ringlet/tensor.hpp>
 
@@ -28,8 +29,9 @@ class ArrayView {
   TensorView writable() const;
   const ConstTensorView& readable() const { return view_; }
   ///@}
-  /// The elements for a tree, whose leaves have no read-only form: what is given a view that was made for reading must not write.
-  TensorView leaf() const;
+  /// The elements for a tree, whose leaves have no read-only form: what is given a view that was made for reading must not write. Of
+  /// elements that share memory, which no leaf may, it is a copy.
+  TensorView leaf();
 
  private:
   void take_interface(nb::handle capsule, nb::handle array, Access access);
@@ -40,6 +42,7 @@ class ArrayView {
   nb::ndarray<nb::ro> exported_;  // of an array that was taken by DLPack or as a buffer
   ConstTensorView view_;
   std::optional<TensorView> writable_;
+  std::shared_ptr<Tensor> copied_;
 };
 
 /// The memory of a view, as an array that keeps `owner` alive, with the name of its dtype and its shape: what arrays.py makes an array of.

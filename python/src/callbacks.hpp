@@ -27,12 +27,13 @@ auto calling_back(Function function) {
 /// Runs Python code within calling_back().
 template <class Function>
 void call_python(Function function) {
-  const nb::gil_scoped_acquire locked;
-  try {
-    function();
-  } catch (nb::python_error& raised) {
-    rethrow(raised);
-  }
+  with_lock([&] {
+    try {
+      function();
+    } catch (nb::python_error& raised) {
+      rethrow(raised);
+    }
+  });
 }
 
 /// Runs a task that calls Python, under the interpreter's lock, on the one thread that the library has for such calls; one after the other.

@@ -165,7 +165,7 @@ ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std
   options.average = {
       .all_reduce_size = all_reduce_size, .communication_type = communication_type, .stream = options_of(stream, std::nullopt).stream};
   options.min_ranks = min_ranks;
-  options.min_wait = milliseconds_of(min_wait);
+  options.min_wait = milliseconds_of(min_wait, "min_wait");
   options.rejoin = rejoin;
   options.checkpoint = checkpoint;
   options.checkpoint_every = checkpoint_every;
@@ -178,7 +178,7 @@ void bind_elastic(nb::module_& module) {
   module.def(
       "read_min_ranks",
       [](std::optional<int> min_ranks, Seconds min_wait) {
-        const MinRanks read = read_min_ranks({.min_ranks = min_ranks, .min_wait = milliseconds_of(min_wait)});
+        const MinRanks read = read_min_ranks({.min_ranks = min_ranks, .min_wait = milliseconds_of(min_wait, "min_wait")});
         return nb::make_tuple(read.count, std::chrono::duration<double>(read.wait).count());
       },
       arg("min_ranks").none(), arg("min_wait").none());

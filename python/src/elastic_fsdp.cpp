@@ -47,8 +47,7 @@ class OptimizerOfPython final : public Optimizer {
 
 MakeOptimizer making(nb::object function) {
   return [kept = shared_object(std::move(function))]() -> std::unique_ptr<Optimizer> {
-    const nb::gil_scoped_acquire locked;
-    return std::make_unique<OptimizerOfPython>(nb::cast<OptimizerHandle&>((*kept)()).optimizer);
+    return with_lock([&] { return std::make_unique<OptimizerOfPython>(nb::cast<OptimizerHandle&>((*kept)()).optimizer); });
   };
 }
 

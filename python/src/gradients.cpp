@@ -133,7 +133,7 @@ void bind_averagers(nb::module_& module) {
 ArrayTree::ArrayTree(const nb::list& leaves, Access access) {
   for (const nb::handle pair : leaves) {
     const nb::tuple leaf = nb::cast<nb::tuple>(pair);
-    const ArrayView& view = arrays_.emplace_back(leaf[1], access);
+    ArrayView& view = arrays_.emplace_back(leaf[1], access);
     tree_.add(nb::cast<std::string>(leaf[0]), view.leaf());
   }
 }

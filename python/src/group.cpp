@@ -287,8 +287,10 @@ void bind_group(nb::module_& module) {
       .def("barrier", &barrier, stream(), timeout(), waits())
       .def("split", &split, arg("color"), arg("key") = -1, stream(), timeout())
       .def("create", &create, arg("ranks"), arg("tag") = 0, timeout())
-      .def("algorithm",
-           [](GroupHandle& handle, std::string_view operation, std::size_t bytes) { return handle.get().algorithm(operation, bytes); })
+      .def(
+          "algorithm",
+          [](GroupHandle& handle, std::string_view operation, std::size_t bytes) { return handle.get().algorithm(operation, bytes); },
+          arg("operation"), arg("bytes"))
       .def("describe_placement", [](GroupHandle& handle) { return handle.get().describe_placement(); })
       .def("links", [](GroupHandle& handle) { return handle.get().links(); })
       .def("link_info", &link_info)

@@ -2,6 +2,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <exception>
+#include <type_traits>
+
 namespace ringlet::python {
 
 /// Gives the interpreter's lock back for a scope, as nanobind's gil_scoped_release does. A thread that wants it again while the program
@@ -17,7 +20,45 @@ class WithoutLock {
   PyThreadState* thread_;
 };
 
-/// The program ends by this thread, which holds the lock: from now on no other one gets it from WithoutLock.
+/// The scope of with_lock().
+class WithLock {
+ public:
+  WithLock();
+  ~WithLock();
+  WithLock(const WithLock&) = delete;
+  WithLock& operator=(const WithLock&) = delete;
+
+  /// Says that the scope ends by a return or an exception, so by a thread that has the lock.
+  void leave() { leaves_ = true; }
+
+ private:
+  PyGILState_STATE state_;
+  bool leaves_ = false;
+};
+
+/// Calls a function with the interpreter's lock, on any thread. nanobind's gil_scoped_acquire may not be used: where the program ends, a
+/// thread that wants the lock stops here, for the reason that WithoutLock gives, also if it wants it again within Python's code.
+template <class Function>
+auto with_lock(Function function) {
+  WithLock locked;
+  try {
+    if constexpr (std::is_void_v<decltype(function())>) {
+      function();
+      locked.leave();
+    } else {
+      auto result = function();
+      locked.leave();
+      return result;
+    }
+  } catch (const std::exception&) {
+    locked.leave();
+    throw;
+  }
+}
+
+/// The program ends by this thread, which holds the lock: from now on no other one gets it from WithoutLock or with_lock(). Functions that
+/// with_lock() runs have a second to end.
+/// run Python's code within WithLock a second to leave it.
 void begin_exit();
 
 }  // namespace ringlet::python

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "callbacks.hpp"
+#include "errors.hpp"
 #include "lock.hpp"
 #include "trees.hpp"
 
@@ -35,13 +36,20 @@ struct ScheduleHandle {
 /// A schedule that calls Python's function. It may be copied, called and destroyed on any thread.
 Schedule schedule_calling(nb::object function) {
   return [kept = shared_object(std::move(function))](std::uint64_t step) {
-    const nb::gil_scoped_acquire locked;
-    return nb::cast<double>((*kept)(step));
+    return with_lock([&] {
+      const nb::object returned = (*kept)(step);
+      double rate = 0;
+      if (!nb::try_cast(returned, rate))
+        refuse("the schedule returned " + shown(returned) + " for step " + std::to_string(step) + "; it returns a number");
+      return rate;
+    });
   };
 }
 
 Schedule schedule_of(nb::handle object) {
   if (nb::isinstance<ScheduleHandle>(object)) return nb::cast<const ScheduleHandle&>(object).schedule;
+  if (!PyCallable_Check(object.ptr()))
+    throw nb::type_error(("the learning rate is " + shown(object) + "; it is a number or a function of the step").c_str());
   return schedule_calling(nb::borrow(object));
 }
 
@@ -104,8 +112,7 @@ MultiOptimizer::Filter filter_calling(nb::object function) {
   const auto decided = std::make_shared<std::unordered_map<std::string, bool>>();
   return [decided, kept = shared_object(std::move(function))](std::string_view name, ConstTensorView values) {
     if (const auto known = decided->find(std::string(name)); known != decided->end()) return known->second;
-    const nb::gil_scoped_acquire locked;
-    const bool is_accepted = nb::cast<bool>((*kept)(name, exported(Tensor::copy_of(values))));
+    const bool is_accepted = with_lock([&] { return nb::cast<bool>((*kept)(name, exported(Tensor::copy_of(values)))); });
     decided->emplace(name, is_accepted);
     return is_accepted;
   };
@@ -124,17 +131,17 @@ void bind_schedules(nb::module_& module) {
       .def("__call__", [](const ScheduleHandle& handle, std::uint64_t step) { return handle.schedule(step); }, arg("step"));
   module.def(
       "exponential_decay", [](double init, double decay_rate) { return ScheduleHandle{exponential_decay(init, decay_rate)}; }, arg("init"),
-      arg("decay_rate"), "init * decay_rate ** step");
+      arg("decay_rate"));
   module.def(
       "step_decay",
       [](double init, double decay_rate, std::uint64_t step_size) { return ScheduleHandle{step_decay(init, decay_rate, step_size)}; },
-      arg("init"), arg("decay_rate"), arg("step_size"), "init * decay_rate ** (step // step_size)");
+      arg("init"), arg("decay_rate"), arg("step_size"));
   module.def(
       "cosine_decay", [](double init, std::uint64_t steps, double end) { return ScheduleHandle{cosine_decay(init, steps, end)}; },
-      arg("init"), arg("decay_steps"), arg("end") = 0.0, "Half a period of a cosine from init to end, and end afterwards.");
+      arg("init"), arg("decay_steps"), arg("end"));
   module.def(
       "linear_schedule", [](double init, double end, std::uint64_t steps) { return ScheduleHandle{linear_schedule(init, end, steps)}; },
-      arg("init"), arg("end"), arg("steps"), "A straight line from init to end, and end afterwards.");
+      arg("init"), arg("end"), arg("steps"));
   module.def(
       "join_schedules",
       [](const nb::list& schedules, std::vector<std::uint64_t> boundaries) {
@@ -142,7 +149,7 @@ void bind_schedules(nb::module_& module) {
         for (const nb::handle schedule : schedules) all.push_back(schedule_of(schedule));
         return ScheduleHandle{join_schedules(std::move(all), std::move(boundaries))};
       },
-      arg("schedules"), arg("boundaries"), "One schedule after the other: each begins at its boundary, and counts its steps from there.");
+      arg("schedules"), arg("boundaries"));
 }
 
 }  // namespace
@@ -171,7 +178,8 @@ void bind_optimizers(nb::module_& module) {
           [](OptimizerHandle& handle, std::uint64_t step) { handle.optimizer->set_step(step); })
       .def_prop_rw(
           "learning_rate", [](OptimizerHandle& handle) { return handle.optimizer->learning_rate(); },
-          [](OptimizerHandle& handle, nb::handle rate) { handle.optimizer->set_learning_rate(rate_of(rate)); });
+          [](OptimizerHandle& handle, nb::handle rate) { handle.optimizer->set_learning_rate(rate_of(rate)); },
+          nb::for_setter(arg("rate").none()));
   bind_kinds(module);
   module.def("multi_optimizer", &multi_optimizer, arg("optimizers"), arg("filters"),
              "Several optimizers; a filter gets a name and what exported() returns, and decides for its optimizer.");

@@ -76,14 +76,13 @@ class Callbacks {
       if (stopped_) return;  // what the task would drop is left to the process' end
       ++running_;
     }
-    {
-      const nb::gil_scoped_acquire locked;
+    with_lock([&] {
       try {
         task();
       } catch (nb::python_error& raised) {
         raised.discard_as_unraisable(what);
       }
-    }
+    });
     const std::lock_guard lock(mutex_);
     --running_;
     changed_.notify_all();
@@ -127,15 +126,15 @@ void forget_those_that_ended() {
 
 }  // namespace
 
-std::optional<std::chrono::milliseconds> milliseconds_of(std::optional<double> seconds) {
+std::optional<std::chrono::milliseconds> milliseconds_of(std::optional<double> seconds, const char* name) {
   if (!seconds) return std::nullopt;
   constexpr double kMost = 1e9;
-  if (!(*seconds >= 0 && *seconds <= kMost)) refuse("a time of " + std::to_string(*seconds) + " s; it is from 0 to 1e9");
+  if (!(*seconds >= 0 && *seconds <= kMost)) refuse(name + (" is " + shown(nb::float_(*seconds))) + "; it is from 0 to 1e9 s");
   return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(*seconds * 1000)));
 }
 
 CallOptions options_of(int stream, std::optional<double> timeout, bool waits_at_once) {
-  if (stream < 0 || stream > UINT16_MAX) refuse("stream " + std::to_string(stream) + "; streams are numbered from 0 to 1023");
+  if (stream < 0 || stream > UINT16_MAX) refuse("stream is " + std::to_string(stream) + "; streams are numbered from 0 to 1023");
   return {.stream = {static_cast<std::uint16_t>(stream)}, .timeout = milliseconds_of(timeout), .waits_at_once = waits_at_once};
 }
 

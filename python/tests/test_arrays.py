@@ -77,9 +77,20 @@ def test_what_is_read_only_is_only_read(alone):
             call(values)
     shared = np.broadcast_to(np.float32(2), (3, 2))
     equal(alone.all_sum(shared), np.full((3, 2), 2, np.float32))
-    shared = np.lib.stride_tricks.as_strided(np.ones(1), (3,), (0,))
-    with pytest.raises(ringlet.InvalidArgument, match="share memory"):
-        alone.all_sum_(shared)
+
+
+def test_what_shares_memory_is_only_read(alone):
+    values = np.arange(4.0)
+    for shape, strides in [((3,), (0,)), ((3, 2), (8, 8)), ((2, 3), (16, 8)), ((3, 2), (8, 0))]:
+        shared = np.lib.stride_tricks.as_strided(values, shape, strides)
+        equal(alone.all_sum(shared), shared.copy())
+        equal(ringlet.SGD(1.0).apply_gradients([shared], [np.zeros(shape)])[0], 0 - shared)
+        for call in (alone.all_sum_, alone.broadcast_, lambda x: ringlet.average_gradients_([x], alone)):
+            with pytest.raises(ringlet.InvalidArgument, match=r"shape \([23].* with strides of \(.*share memory.* write to a copy"):
+                call(shared)
+    equal(values, np.arange(4.0))
+    apart = np.zeros((4, 6))[::2, ::-3].T
+    assert alone.all_sum_(apart) is apart
 
 
 def test_what_is_no_array_of_ours(alone):

@@ -271,3 +271,23 @@ def test_streams_overlap(group):
         result = work.wait(60)
         assert work.done() and work.wait() is result
         equal(result, np.full_like(big if number % 2 else small, 2))
+
+
+@on_ranks(2)
+def test_numbers_of_elements_count_and_not_shapes(group):
+    mine = np.arange(24.0).reshape([(4, 6), (6, 4)][group.rank()])
+    rows, *rest = mine.shape
+    for call in (group.all_sum, group.broadcast, group.all_to_all):
+        assert call(mine).shape == mine.shape
+    equal(group.broadcast(mine).ravel(), np.arange(24.0))
+    assert group.all_gather(mine).shape == (2 * rows, *rest)
+    assert group.scatter(mine).shape == (rows // 2, *rest)
+    for call in (
+        lambda world: world.all_sum(mine[group.rank() :]),
+        lambda world: world.sum_scatter(mine),
+        lambda world: world.all_gather(mine, counts=[rows, rows]),
+        lambda world: world.recv_like(mine, 0) if group.rank() else world.send(mine, 1),
+    ):
+        group.barrier()
+        with ringlet.init() as world, pytest.raises(ringlet.MismatchError):
+            call(world)

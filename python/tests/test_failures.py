@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 import pytest
-from ranks import FOLDER, launch, on_ranks
+from ranks import FOLDER, on_ranks
 
 import ringlet
 
@@ -242,117 +242,6 @@ ringlet.init(rank=0, world_size=2, coordinator='127.0.0.1:{port}', connect_timeo
 """
     done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, timeout=120)
     assert "KeyboardInterrupt" in done.stderr and "InvalidArgument" not in done.stderr and done.returncode != 0
-
-
-EXITS = """
-import numpy as np
-import ringlet
-
-group = ringlet.init(strict=True)
-part = group.split(group.rank() % 2)
-group.all_sum(np.zeros(3))
-work = group.all_sum_async(np.zeros(3))
-group.all_sum_async(np.zeros(3), stream=1).on_done(lambda error: None)
-group.recv_like_async(np.zeros(3), 1 - group.rank(), stream=3).on_done(lambda error: None)
-if group.rank() == 1:
-    group.send_async(np.ones(100000), 0, stream=2)
-if group.rank() == 0:
-    # By then rank 1 may have ended.
-    assert (group.recv_like(np.ones(100000), 1, stream=2) == 1).all()
-"""
-
-
-def test_programs_end_without_closing(tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(EXITS)
-    for _ in range(3):
-        done = launch(2, sys.executable, program)
-        assert done.returncode == 0, done.stdout
-        assert "Traceback" not in done.stdout and "nanobind" not in done.stdout
-
-
-def run_program(text, *arguments):
-    done = subprocess.run([sys.executable, "-c", text, *arguments], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
-    assert done.stderr == ""
-    return done.stdout
-
-
-CLOSED_BY_ANOTHER_THREAD = """
-import threading, time
-import numpy as np
-import ringlet
-
-for call in ["group.all_sum(np.ones(10))", "group.barrier()", "group.all_gather(np.ones(3))"]:
-    for pause in range(5):
-        group = ringlet.Group()
-        errors = []
-
-        def loop():
-            try:
-                while True:
-                    eval(call)
-            except ringlet.Error as error:
-                errors.append(error)
-
-        thread = threading.Thread(target=loop)
-        thread.start()
-        time.sleep(0.004 * pause)
-        group.close()
-        thread.join()
-        assert "closed" in str(errors[0]) or isinstance(errors[0], ringlet.Cancelled), errors
-        assert repr(group) == "<ringlet.Group: closed>"
-"""
-
-
-def test_a_group_is_closed_while_another_thread_calls_it():
-    run_program(CLOSED_BY_ANOTHER_THREAD)
-
-
-ENDS_WITH_A_THREAD = """
-import sys, threading, time
-import numpy as np
-import ringlet
-
-group = ringlet.Group()
-x = np.ones(300_000)
-
-def loop():
-    try:
-        while True:
-            eval(sys.argv[1])
-    except ringlet.Error:
-        pass
-
-threading.Thread(target=loop, daemon=True).start()
-time.sleep(0.2)
-"""
-
-
-@pytest.mark.parametrize("call", ["group.all_sum(np.ones(10))", "ringlet.average_gradients({'a': x}, group)"])
-def test_programs_end_while_a_daemon_thread_calls(call):
-    for _ in range(4):
-        run_program(ENDS_WITH_A_THREAD, call)
-
-
-FORKED_WITH_A_GROUP = """
-import os, sys
-import numpy as np
-import ringlet
-
-group = ringlet.Group()
-child = os.fork()
-if child == 0:
-    with_child = ringlet.Group()
-    assert with_child.all_sum(1.0) == 1
-    sys.exit(0)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-assert group.all_sum(1.0) == 1
-"""
-
-
-def test_a_forked_process_ends_with_a_group_of_its_own():
-    run_program(FORKED_WITH_A_GROUP)
 
 
 def start_all(program, size, *arguments):

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from ranks import launch, on_ranks
+from ranks import launch, on_ranks, run
 from samples import DTYPES, SHAPES, random_array
 
 from ringlet import arrays
@@ -324,3 +324,17 @@ def test_another_version_of_ringlet_is_refused():
 
     with pytest.raises(TypeError, match="different versions"):
         ringlet_mlx.group(object())
+
+
+def test_a_program_that_is_not_there(tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    for arguments, text in [
+        (["none.py"], "there is no program 'none.py'"),
+        (["package"], "there is no program 'package'"),
+        (["-m", "none"], "there is no module 'none' that can be run"),
+        (["-m", "none.some"], "there is no module 'none.some' that can be run"),
+        (["-m", "package"], "there is no module 'package' that can be run"),
+    ]:
+        done = run("ringlet.mlx", *arguments, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, f"ringlet.mlx: {text}\n")

@@ -162,6 +162,24 @@ def test_fully_shard(group):
     assert sum(shard.layout().count(r) for r in range(size)) == 2 * 27
 
 
+@on_ranks(1, 2)
+def test_gathered_parameters_are_those_of_their_step(group):
+    before = parameters_of(100)
+    own, elastic = ringlet.FullyShard(group), ringlet.ElasticFullyShard(group, lambda: ringlet.SGD(1.0), copies=1)
+    for shard in (own, elastic):
+        shard.add("model", before)
+    elastic.enter(group)
+    for shard, take_step in ((own, lambda: own.apply_gradients(ringlet.SGD(1.0))), (elastic, elastic.update)):
+        forward, backward = shard.forward(0), shard.backward(0)
+        shard.reduce_gradients(0, before)
+        shard.finish()
+        take_step()
+        for gathered in (forward, backward):
+            equal(gathered["layer"][0], before["layer"][0])
+            equal(gathered["scale"], np.asarray(before["scale"]))
+        equal(shard.forward(0)["layer"][0], np.zeros((7, 3), np.float32))
+
+
 def test_multi_optimizer():
     rates = {"layer.0": 0.5, "layer.1": 0.5, "scale": 0.25}
     asked = []
@@ -248,6 +266,27 @@ def test_checkpoints(group):
         loaded["none"]
     with pytest.raises(ringlet.IoError):
         ringlet.load_checkpoint(group, directory, loaded, step=99)
+
+
+def test_values_are_kept_as_they_are():
+    values = ringlet.Checkpoint()
+    for value in (2**63 - 1, -(2**63), 0.5, "text", True, np.int16(-3), np.float32(0.5), np.asarray(7)):
+        values["x"] = value
+        assert values["x"] == value and type(values["x"]) in (int, float, str)
+    for value in (2**63, -(2**63) - 1, 2**70, np.uint64(2**64 - 1)):
+        with pytest.raises(ringlet.InvalidArgument, match=rf"'x' is {value}; an integer is from -2\*\*63 to"):
+            values["x"] = value
+    for value in ([1], None, b"text", 1j):
+        with pytest.raises(TypeError, match="'x' is a .*; it is an int, a float or a str"):
+            values["x"] = value
+    assert values["x"] == 7
+
+
+def test_checkpoints_are_not_saved_into_a_file(tmp_path):
+    (tmp_path / "file").write_text("text")
+    for directory in (tmp_path / "file", tmp_path / "file" / "checkpoints"):
+        with ringlet.Group() as group, pytest.raises(ringlet.IoError, match="file' is not a directory|file: is not a directory"):
+            ringlet.save_checkpoint(group, directory, ringlet.Checkpoint().add("x", np.ones(1)), step=1)
 
 
 def group_directory(group):

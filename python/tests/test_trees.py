@@ -54,6 +54,101 @@ def test_names_and_forms():
             ringlet.average_gradients({"a": np.ones(1), "a.b": np.ones(1)}, group)
 
 
+class Named(dict):
+    """With an argument of its own, and keys that are attributes."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+
+    def __getattr__(self, key):
+        try:
+            return self[key]
+        except KeyError:
+            raise AttributeError(key) from None
+
+
+class Frozen(dict):
+    def __setitem__(self, key, value):
+        raise TypeError("it never changes")
+
+
+class FrozenWithCopy(Frozen):
+    def __copy__(self):
+        return self
+
+
+class Stack(list):
+    def __init__(self, depth, layers):
+        super().__init__(layers)
+        self.depth = depth
+
+
+class Point(collections.namedtuple("Point", "x y")):
+    def __new__(cls, x):
+        return super().__new__(cls, x, 2 * x)
+
+
+def test_classes_of_ones_own_are_kept():
+    by_default = collections.defaultdict(lambda: "default", a=np.ones(2))
+    named = Named("model")
+    named["weight"] = np.ones(2)
+    trees_of_classes = [
+        by_default,
+        collections.OrderedDict([("b", np.ones(2)), ("a", np.ones(1))]),
+        collections.Counter(a=np.ones(2)),
+        named,
+        Frozen(a=np.ones(2)),
+        FrozenWithCopy(a=np.ones(2)),
+        Stack(2, [np.ones(2), {"b": np.ones(1)}]),
+        Point(np.ones(1)),
+    ]
+    with ringlet.Group() as group:
+        for tree in trees_of_classes:
+            before = [(name, leaf, leaf.copy()) for name, leaf in trees.leaves_of(tree)]
+            tripled = ringlet.SGD(1.0).apply_gradients(trees.rebuilt(tree, (-2 * leaf for _, leaf, _ in before)), tree)
+            assert type(tripled) is type(tree) and tripled is not tree
+            assert [name for name, _ in trees.leaves_of(tripled)] == [name for name, _, _ in before]
+            for (name, leaf, old), got in zip(before, leaves(tripled)):
+                equal(got, 3 * old)
+                equal(leaf, old)
+            shard = ringlet.FullyShard(group)
+            shard.add("model", tree)
+            assert type(shard.forward(0)) is type(tree)
+        averages = ringlet.average_gradients({"layers": trees_of_classes}, group)["layers"]
+    assert averages[0]["missing"] == "default" and averages[3].name == "model" and averages[6].depth == 2
+    equal(averages[3].weight, np.ones(2))
+
+
+def test_leaves_that_are_no_arrays_are_named():
+    array, frozen = np.ones(2), np.ones(2)
+    frozen.flags.writeable = False
+
+    def tree(leaf):
+        return {"layers": [{"bias": array}, {"bias": leaf}]}
+
+    with ringlet.Group() as group:
+        calls = [
+            lambda x: ringlet.average_gradients(x, group),
+            lambda x: ringlet.average_gradients_(x, group),
+            lambda x: ringlet.SGD(0.1).apply_gradients(x, x),
+            lambda x: ringlet.FullyShard(group).add("model", x),
+            lambda x: ringlet.OuterTrainer(group, x),
+            lambda x: ringlet.Checkpoint().add("model", x),
+        ]
+        for call in calls:
+            for leaf, text in [("text", "a str is no array"), (None, "None is no array")]:
+                with pytest.raises(TypeError, match=f"^'layers.1.bias': {text}"):
+                    call(tree(leaf))
+            for leaf, text in [(object(), "no array|cannot be written"), (np.zeros(2, "U3"), "no such dtype")]:
+                with pytest.raises(ringlet.InvalidArgument, match=f"^'layers.1.bias': .*({text})"):
+                    call(tree(leaf))
+        with pytest.raises(ringlet.InvalidArgument, match="^'layers.1.bias': .*read-only"):
+            ringlet.average_gradients_(tree(frozen), group)
+        with pytest.raises(TypeError, match="^'value': a str is no array"):
+            ringlet.average_gradients("text", group)
+
+
 @on_ranks(1, 2, 4)
 def test_averages(group):
     rank, size = group.rank(), group.size()
@@ -125,6 +220,27 @@ def test_trees_that_differ_are_told_where(group):
         values = np.zeros(3)
         values.flags.writeable = False
         ringlet.average_gradients_([values], group)
+
+
+@on_ranks(2)
+def test_a_weight_that_one_rank_alone_gives_is_told(group):
+    """Each call that fails ends its world."""
+    weight = 2.0 if group.rank() == 0 else None
+    gradients = {"a": np.ones(100, np.float32)}
+
+    def averaged_in_parts(world):
+        averager = ringlet.GradientAverager(world, weight=weight)
+        averager.add(gradients["a"])
+        averager.finish()
+
+    for average in (
+        lambda world: ringlet.average_gradients(gradients, world, weight=weight),
+        lambda world: ringlet.average_gradients(gradients, world, weight=weight, communication_type="int8"),
+        averaged_in_parts,
+    ):
+        group.barrier()
+        with ringlet.init() as world, pytest.raises(ringlet.MismatchError, match="either every rank gives a weight or none does"):
+            average(world)
 
 
 @on_ranks(1, 2)

@@ -168,6 +168,24 @@ TEST_CASE("calls are described with their parts") {
   CHECK(describe_difference(call, call).empty());
 }
 
+TEST_CASE("averages with a weight and without one are told apart") {
+  Call weights;
+  weights.kind = CollectiveKind::all_reduce;
+  weights.dtype = DType::f64;
+  weights.rows = 1;
+  Call mean = weights;
+  mean.dtype = DType::f32;
+  mean.rows = 100;
+  CHECK(describe_difference(weights, mean).empty());
+  mean.divisor = 2;
+  const std::string told = "; of averages, either every rank gives a weight or none does";
+  CHECK(describe_difference(weights, mean) == told);
+  CHECK(describe_difference(mean, weights) == told);
+  mean.divisor = 1;
+  mean.blocks = BlockFormat::int8;
+  CHECK(describe_difference(mean, weights) == told);
+}
+
 TEST_CASE("a call that cannot be divided or counted equals itself on the wire") {
   Call call;
   call.divisor = std::nan("");

@@ -211,7 +211,7 @@ TEST_CASE("rank 0 inherits the socket at which the others call") {
   CHECK(outcome.out == "[0] accepted y\n");
 }
 
-TEST_CASE("a rank has its own two pipes and none of another's or of the launcher's") {
+TEST_CASE("a rank has its own two pipes and its socket, and none of another's or of the launcher's") {
   CommandProcess process(script_arguments({"-n", "4"}, "ls -l /proc/$$/fd; echo listed; exec sleep 1000"));
   process.wait_for_stdout("listed", 4);
   std::map<std::string, std::set<std::string>> holders;  // "pipe:[123]" -> prefixes of the ranks that hold it
@@ -233,7 +233,7 @@ TEST_CASE("a rank has its own two pipes and none of another's or of the launcher
     if (ranks.size() == 1) ++own[*ranks.begin()];
   }
   // Rank 0 also has the socket on which it listens for the other ranks.
-  CHECK(own == std::map<std::string, int>{{"[0]", 3}, {"[1]", 2}, {"[2]", 2}, {"[3]", 2}});
+  CHECK(own == std::map<std::string, int>{{"[0]", 4}, {"[1]", 3}, {"[2]", 3}, {"[3]", 3}});
   process.send(SIGTERM);
   process.finish();
 }

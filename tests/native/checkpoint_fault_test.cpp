@@ -113,7 +113,7 @@ TEST_CASE("a full disk and a directory that cannot be are errors on every rank")
   const ScratchDirectory scratch;
   const auto directory_of = [&](int rank) { return scratch.of(rank); };
   std::ofstream(scratch.of(1)) << "in the way";
-  failing_save(directory_of, 1, 4, "rank 1: " + scratch.of(1).string(), "cannot be created");
+  failing_save(directory_of, 1, 4, "rank 1: " + scratch.of(1).string(), "is not a directory");
   fs::remove(scratch.of(1));
   const SmallDisk disk(scratch.of(1));
   if (!disk.mounted()) {
