@@ -74,7 +74,7 @@ bool GroupContext::change_speeds(const wire::PartsChange& change, std::span<cons
 }
 
 void GroupContext::fail_for(int peer, const std::string& text) {
-  fail({Errc::protocol_error, members_.name_of(peer) + " sent " + text, members_.world_rank(peer)});
+  host_.on_violation(members_.world_rank(peer), members_.name_of(peer) + " sent " + text);
 }
 
 void GroupContext::complete(Completion completion, const Status& status) const {

@@ -25,6 +25,9 @@ class GroupHost {
   virtual const WorldOptions& options() const = 0;
   /// Ends the world with all its groups.
   virtual void fail(const Status& status) = 0;
+  /// The rank has broken the protocol. Ends the world with a `protocol_error` that blames the rank, and gives it up: no later epoch of an
+  /// elastic world has it.
+  virtual void on_violation(int world_rank, const std::string& text) = 0;
   virtual const Status& failure() const = 0;
   virtual bool has_left_world(int world_rank) const = 0;
   virtual void send_control(int world_rank, const wire::ControlMessage& message) = 0;
@@ -75,7 +78,7 @@ class GroupContext {
   const Status& failure() const { return host_.failure(); }
   /// Ends the world.
   void fail(const Status& status) { host_.fail(status); }
-  /// Ends the world with a `protocol_error` that blames this member: "rank 3 sent " and `text`.
+  /// GroupHost::on_violation() of this member: "rank 3 sent " and `text`.
   void fail_for(int peer, const std::string& text);
   void complete(Completion completion, const Status& status) const;
   /// Records a message that has ended, where there is a trace and MessageTask::since is set.

@@ -85,8 +85,8 @@ void GroupTable::on_late_frame(int peer, const FrameHeader& header) {
       header.group < slots_.size() && std::any_of(slots_[header.group].awaited.begin(), slots_[header.group].awaited.end(), is_of);
   if (awaited && header.kind == FrameKind::leave) return forget_member(header.group, peer);
   if (awaited) return;
-  host_.fail({Errc::protocol_error,
-              "rank " + std::to_string(peer) + " sent a frame of group " + std::to_string(header.group) + ", which it is not in", peer});
+  host_.on_violation(peer,
+                     "rank " + std::to_string(peer) + " sent a frame of group " + std::to_string(header.group) + ", which it is not in");
 }
 
 void GroupTable::forget_member(std::uint32_t id, int peer) {

@@ -152,8 +152,6 @@ void PartsSwitch::on_tick(Instant now) {
     host_.fail({Errc::timed_out, "rank 0 asked which parts may change and has said nothing since", 0});
 }
 
-void PartsSwitch::refuse(int from, const char* what) {
-  host_.fail({Errc::protocol_error, "rank " + std::to_string(from) + " sent " + what, from});
-}
+void PartsSwitch::refuse(int from, const char* what) { host_.on_violation(from, "rank " + std::to_string(from) + " sent " + what); }
 
 }  // namespace ringlet

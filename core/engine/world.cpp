@@ -140,7 +140,7 @@ PayloadSink* World::on_frame(Session& session, const FrameHeader& header) {
 
 void World::on_control(int peer, ConstBytes payload) {
   const auto message = wire::decode_control(payload);
-  if (!message) return fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that cannot be read", peer});
+  if (!message) return on_violation(peer, "rank " + std::to_string(peer) + " sent a control message that cannot be read");
   if (const auto* abort = std::get_if<wire::Abort>(&*message)) return on_abort(peer, wire::to_status(*abort));
   if (const auto* revoke = std::get_if<wire::Revoke>(&*message); revoke != nullptr && options_.elastic) return on_revoke(peer, *revoke);
   if (options_.elastic && wire::is_of_agreement(*message)) {
@@ -156,7 +156,7 @@ void World::on_control(int peer, ConstBytes payload) {
   if (parts_.on_message(peer, *message, counts)) return;
   // The handler is copied, because it may replace itself while it runs.
   if (const ControlHandler handler = control_handler_) return handler(peer, *message);
-  fail({Errc::protocol_error, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group", peer});
+  on_violation(peer, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group");
 }
 
 void World::on_abort(int peer, const Status& status) {
@@ -216,13 +216,14 @@ void World::on_goodbye(int peer) {
 
 void World::on_session_failed(Session& session, const Status& status) {
   const int peer = session.peer();
-  if (status.code() == Errc::protocol_error)
-    return lose(peer, {Errc::protocol_error, peers_.text_of(peer) + " broke the protocol: " + status.text(), peer});
+  if (status.code() == Errc::protocol_error) return on_violation(peer, peers_.text_of(peer) + " broke the protocol: " + status.text());
   const Status lost{Errc::peer_lost, "lost " + peers_.text_of(peer) + ": " + status.text(), peer};
   if (options_.is_relayed(options_.rank, peer) && failure_.ok()) return on_relayed_link_lost(peer, lost);
   lose(peer, lost);
   finish_closing_if_done();
 }
+
+void World::on_violation(int rank, const std::string& text) { lose(rank, {Errc::protocol_error, text, rank}); }
 
 void World::lose(int rank, const Status& status) {
   fail(status);

@@ -126,6 +126,7 @@ class World final : private SessionOwner, private GroupHost {
 
   /// Ends the world on all ranks with this reason. Only the first call has an effect.
   void fail(const Status& status) override;
+  void on_violation(int rank, const std::string& text) override;
   /// Ends the epoch of an elastic group on purpose, on all its ranks; a guest's world may do so, too.
   void revoke() { fail({Errc::cancelled, "rank " + std::to_string(options_.rank) + " has ended the epoch", options_.rank}); }
   /// Leaves the world: says goodbye to every rank, waits until all have read it, then closes the links. A rank that is silent for the

@@ -145,24 +145,28 @@ void Knocks::tell_waiting() {
   callbacks_.on_guests(names);
 }
 
-void Knocks::reject(Peers::iterator peer, const Status& reason) { closing_.reject(take(peer), reason); }
-
-void Knocks::remove(Peers::iterator peer) {
-  const bool was_chosen = peer->state == State::chosen;
-  const std::string name = peer->name;
-  std::unique_ptr<Session> session = take(peer);
-  session->close();
-  release_later(loop_, std::move(session));
-  if (was_chosen && on_gone_) on_gone_(name);
+void Knocks::reject(Peers::iterator peer, const Status& reason) {
+  take(peer, [&](std::unique_ptr<Session> session) { closing_.reject(std::move(session), reason); });
 }
 
-/// The connection may be inside a call of its own, so it is destroyed later.
-std::unique_ptr<Session> Knocks::take(Peers::iterator peer) {
+void Knocks::remove(Peers::iterator peer) {
+  take(peer, [this](std::unique_ptr<Session> session) {
+    session->close();
+    release_later(loop_, std::move(session));
+  });
+}
+
+/// Forgets the peer, whose session `close` gets. The connection may be inside a call of its own, so it is destroyed later.
+template <class Close>
+void Knocks::take(Peers::iterator peer, Close close) {
+  const bool was_chosen = peer->state == State::chosen;
+  const std::string name = peer->name;
   std::unique_ptr<Session> session = peer->connection->release();
   release_later(loop_, std::move(peer->connection));
   peers_.erase(peer);
   tell_waiting();
-  return session;
+  close(std::move(session));
+  if (was_chosen && on_gone_) on_gone_(name);
 }
 
 Knocks::Peers::iterator Knocks::find(const UnidentifiedPeer& connection) {

@@ -76,7 +76,8 @@ class Knocks {
   void reject(Peers::iterator peer, const Status& reason);
   void send_on(Peers::iterator peer);
   void remove(Peers::iterator peer);
-  std::unique_ptr<Session> take(Peers::iterator peer);
+  template <class Close>
+  void take(Peers::iterator peer, Close close);
   void tell_waiting();
   Peers::iterator find(const UnidentifiedPeer& connection);
 

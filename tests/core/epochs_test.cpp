@@ -233,6 +233,38 @@ TEST_CASE("whoever is lost, the native ranks go on without the guests, who learn
   }
 }
 
+TEST_CASE("the others go on without a member that breaks the protocol") {
+  const std::vector<wire::ControlMessage> not_due{wire::Join{}, wire::PartsQuestion{9}, wire::PartsChange{9, {}, {}}};
+  for (const auto& message : not_due)
+    for (const int culprit : {0, 1, 3}) {
+      CAPTURE(message.index(), culprit);
+      // Rank 0 may ask about parts.
+      if (culprit == 0 && !std::holds_alternative<wire::Join>(message)) continue;
+      GroupSetup setup;
+      setup.size = 4;
+      setup.seed = 6;
+      setup.world.placement.parts = PartsPolicy::passive;
+      Crew crew(setup, OnSplit::wait);
+      crew.run_for(Duration::milliseconds(20));
+      for (int rank = 0; rank < setup.size; ++rank)
+        if (rank != culprit) crew.survivor(culprit).world().send_control(rank, message);
+      crew.run_for(Duration::seconds(10));
+      crew.gone.insert(culprit);
+      crew.check_records();
+      for (const int rank : crew.living()) {
+        CAPTURE(rank);
+        Survivor& survivor = crew.survivor(rank);
+        CHECK(survivor.members() == crew.living());
+        CHECK(survivor.world().failure().ok());
+        CHECK(survivor.world().options().epoch == 1);
+        REQUIRE(survivor.failures().size() == 1);
+        CHECK(survivor.failures()[0].code() == Errc::protocol_error);
+        CHECK(survivor.failures()[0].rank() == culprit);
+      }
+      CHECK(crew.survivor(culprit).left_out());
+    }
+}
+
 TEST_CASE("what a guest does wrong ends the epoch and nothing else") {
   for (const auto seed : seeds(20)) {
     CAPTURE(seed);

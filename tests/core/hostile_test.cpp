@@ -121,6 +121,25 @@ TEST_CASE("a peer that breaks the protocol ends the group with its name") {
   }
 }
 
+TEST_CASE("a peer that breaks the protocol of an elastic world is given up, so that no later epoch has it") {
+  Campaign campaign("a member of an elastic world breaks the protocol, in each of its ways");
+  for (const auto& violation : violations()) {
+    for (const auto seed : seeds(5)) {
+      CAPTURE(violation.name, seed);
+      campaign.begin();
+      Victim victim(seed, violation.script.bytes(), true);
+      victim.start_operations();
+      REQUIRE(victim.run());
+      const World& world = victim.group.world(0);
+      INFO(world.failure().text());
+      CHECK(world.failure().code() == Errc::protocol_error);
+      CHECK(world.failure().rank() == 1);
+      CHECK_FALSE(world.is_linked(1));
+      if (world.failure().code() == Errc::protocol_error && !world.is_linked(1)) campaign.goes_well();
+    }
+  }
+}
+
 TEST_CASE("data of an operation that has ended is refused") {
   Victim victim(1, Script().join().call(0, sum_of(10, Algorithm::exchange)).data(0, 0, 40).bytes());
   victim.start_operations();

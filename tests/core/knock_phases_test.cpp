@@ -78,6 +78,18 @@ TEST_CASE("a process that goes is forgotten, and told of where it was chosen") {
   CHECK(gone == std::vector<std::string>{"late"});
 }
 
+TEST_CASE("a chosen process that is sent away is told of, too") {
+  DoorStage stage;
+  Talker& twice = stage.dial(wire::Knock{"twice"});
+  std::vector<std::string> gone;
+  CHECK(stage.knocks.choose(9, [&](const std::string& name) { gone.push_back(name); }).processes == 1);
+  twice.send(wire::Knock{"twice"});
+  stage.pass();
+  REQUIRE(twice.last<wire::Abort>() != nullptr);
+  CHECK_THAT(twice.last<wire::Abort>()->text, Contains("knocked twice"));
+  CHECK(gone == std::vector<std::string>{"twice"});
+}
+
 TEST_CASE("whatever else is said at a door is answered with a sentence") {
   DoorStage stage;
   for (const wire::ControlMessage& message : {wire::ControlMessage(wire::Join{settings(1)}), wire::ControlMessage(wire::Ticket{})}) {

@@ -37,7 +37,7 @@ class Script {
     const std::string payload = wire::encode_control(message);
     return frame(header_of(FrameKind::control, payload.size()), bytes_of(payload));
   }
-  Script& join() { return control(wire::Join{{1, 2}, "", 5000}).control(wire::Ready{}); }
+  Script& join(bool elastic = false) { return control(wire::Join{{1, 2, 0, 0, elastic}, "", 5000}).control(wire::Ready{}); }
   Script& call(std::uint64_t sequence, const Call& call, std::uint16_t stream = 0) {
     std::vector<std::byte> record;
     append_call(call, 0, record);
@@ -104,22 +104,24 @@ struct Victim {
   std::vector<Outcome*> outcomes;
   Values later;
 
-  static GroupSetup setup(std::uint64_t seed) {
+  static GroupSetup setup(std::uint64_t seed, bool elastic) {
     GroupSetup setup;
+    setup.world.elastic = elastic;
     setup.seed = seed;
     setup.connect_timeout = Duration::seconds(5);
     setup.world.limits = {64, 128};
     setup.world.operation_timeout = Duration::seconds(5);
     return setup;
   }
-  explicit Victim(std::uint64_t seed, const Values& script) : group(setup(seed)), peer(group.sim()) {
+  /// `script` joins a group that is not elastic; the peer joins one of the kind that is wanted.
+  explicit Victim(std::uint64_t seed, const Values& script, bool elastic = false) : group(setup(seed, elastic)), peer(group.sim()) {
     // The bytes that join the group go first; the rest follows when the operations have been started.
     const auto split = static_cast<std::ptrdiff_t>(std::min(script.size(), Script().join().bytes().size()));
     later.assign(script.begin() + split, script.end());
+    const Values first = elastic ? Script().join(true).bytes() : Values(script.begin(), script.begin() + split);
     group.start_meeting(0);
     peer.use_token(kSimToken);
-    peer.dial_until_linked(group.listening_address(0),
-                           [this, first = Values(script.begin(), script.begin() + split)] { peer.send(first); });
+    peer.dial_until_linked(group.listening_address(0), [this, first] { peer.send(first); });
     group.sim().run_until([&] { return group.met(0).has_value(); }, {.time = Duration::seconds(10)});
   }
   void start_operations() {
