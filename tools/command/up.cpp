@@ -31,9 +31,9 @@ and no interpreter. After a path may follow what its arguments have to be, a pat
 at its beginning, ? for one such character (or a space), and ... at the end for any further arguments:
   --allow '/opt/train/train --epochs * --data /srv/photos/*'
 The list has such a line for each, lines with # are comments; it is read at each request. A program that others could change is not
-started; root may, and the members of a group for whom its files are writable. A link that --allow names is started by its own name, as the Python of a virtual environment needs it, and no more
-once it leads elsewhere than when this command was started. Of environment variables others may set for a program those of numbers of threads
-(OMP_NUM_THREADS and the like), Ringlet's own limits (RINGLET_TIMEOUT_MS and the like), and what --allow-env names. Without a token it only
+started; root may, and the members of a group for whom its files are writable. A link that --allow names is started by its own name, as the
+Python of a virtual environment needs it, and no more once it leads elsewhere than when this command was started. Of environment variables
+others may set for a program those of numbers of threads (OMP_NUM_THREADS and the like), Ringlet's own limits (RINGLET_TIMEOUT_MS and the like), and what --allow-env names. Without a token it only
 shows this machine.
 Machines prove their keys beside the token. One that is not known is shown with its fingerprint when it first asks, and remembered; once
 `ringlet machines remove` has removed one here, it and all unknown ones are refused, until they are paired or added.
