@@ -33,8 +33,8 @@ at its beginning, ? for one such character (or a space), and ... at the end for 
 The list has such a line for each, lines with # are comments; it is read at each request. A program that others could change is not
 started; root may, and the members of a group for whom its files are writable. A link that --allow names is started by its own name, as the
 Python of a virtual environment needs it, and no more once it leads elsewhere than when this command was started. Of environment variables
-others may set for a program those of numbers of threads (OMP_NUM_THREADS and the like), Ringlet's own limits (RINGLET_TIMEOUT_MS and the like), and what --allow-env names. Without a token it only
-shows this machine.
+others may set for a program those of numbers of threads (OMP_NUM_THREADS and the like), Ringlet's own limits (RINGLET_TIMEOUT_MS and the
+like), and what --allow-env names. Without a token it only shows this machine.
 Machines prove their keys beside the token. One that is not known is shown with its fingerprint when it first asks, and remembered; once
 `ringlet machines remove` has removed one here, it and all unknown ones are refused, until they are paired or added.
 A firewall has to let in UDP port 47174 and TCP ports 47174 to 47238 (`ringlet doctor` tries them, and says what to type).
