@@ -174,7 +174,7 @@ std::vector<std::string> sorted_lines(const std::string& text) {
   return lines;
 }
 
-void wait_until(const std::function<bool()>& condition) {
+void wait_for_condition(const std::function<bool()>& condition) {
   const auto end = Clock::now() + kDeadline;
   bool holds = condition();
   for (; !holds && Clock::now() < end; holds = condition()) std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -70,7 +70,7 @@ std::vector<std::string> script_arguments(std::vector<std::string> options, cons
 std::vector<std::string> sorted_lines(const std::string& text);
 
 /// Waits until it holds, for what shows no event; requires that it does within the deadline of these tests.
-void wait_until(const std::function<bool()>& condition);
+void wait_for_condition(const std::function<bool()>& condition);
 /// Waits until the process has died, reaped or not.
 void wait_for_death(pid_t process);
 

@@ -113,7 +113,7 @@ TEST_CASE("a host that turns slow while ranks train loses its parts on all of th
   set_rate(network.host(kSlow), "40mbit");
   // How fast it is found to be depends on the processors, too, that all hosts share here.
   CommandProcess& first = *training.ranks[0];
-  wait_until([&] {
+  wait_for_condition([&] {
     first.read_what_came();
     return has_faster_change(first.err());
   });

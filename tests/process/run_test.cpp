@@ -90,7 +90,7 @@ TEST_CASE("a signal ends the transfer of a trace from a machine whose agent stan
   const TemporaryDirectory directory;
   const std::string file = directory.path() + "/trace.json";
   const Process run = home.run({"--trace", file}, {RINGLET_COMMAND, "bench", "--sizes", "4", "--seconds", "2"});
-  wait_until([&] { return std::filesystem::exists(directory.path() + "/trace.1.json"); });
+  wait_for_condition([&] { return std::filesystem::exists(directory.path() + "/trace.1.json"); });
   home.agents[1]->send(SIGSTOP);
   run->wait_for_stderr("the ranks have ended, and their traces have not all come from host2 yet; Ctrl-C leaves out the rest");
   run->send(SIGINT);

@@ -131,7 +131,7 @@ TEST_CASE("a signal ends the merging, and leaves all files as they were") {
   REQUIRE(::mkfifo(part.c_str(), 0600) == 0);
   CommandProcess merge({"trace", "merge", file});
   int writer = -1;
-  wait_until([&] { return (writer = ::open(part.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0; });
+  wait_for_condition([&] { return (writer = ::open(part.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0; });
   /// Until the command reads no more, or so many lines have been written.
   const auto write_lines = [&](const std::string& line, int count) {
     for (int i = 0; i < count;) {
@@ -146,10 +146,10 @@ TEST_CASE("a signal ends the merging, and leaves all files as they were") {
   // First it looks which job wrote the part.
   write_lines(
       "[\n{\"name\":\"world\",\"ph\":\"i\",\"ts\":1.0,\"pid\":0,\"args\":{\"job\":\"1\",\"lineage\":\"0\",\"epoch\":0,\"rank\":0}},\n", 1);
-  wait_until([&] { return catches(merge.pid(), number); });
+  wait_for_condition([&] { return catches(merge.pid(), number); });
   merge.send(number);
   // It opens the part anew, and nobody reads before.
-  wait_until([&] { return ::write(writer, "[\n", 2) == 2; });
+  wait_for_condition([&] { return ::write(writer, "[\n", 2) == 2; });
   write_lines(R"({"name":"work","ph":"X","ts":1.000,"dur":2.000,"pid":0,"args":{}},)"
               "\n",
               100'000);
@@ -215,7 +215,7 @@ TEST_CASE("a process that joined later is of the same job") {
   launch.wait_for_stdout("\n", 3);
   const pid_t victim = static_cast<pid_t>(std::stol(launch.out().substr(launch.out().find(mark) + mark.size())));
   // It has written that it is in a group.
-  wait_until([&] { return read_file(directory.path() + "/trace.0.json").find("lineage") != std::string::npos; });
+  wait_for_condition([&] { return read_file(directory.path() + "/trace.0.json").find("lineage") != std::string::npos; });
   REQUIRE(::kill(victim, SIGKILL) == 0);
   launch.wait_for_stderr("epoch 2: 3 ranks, 1 of them new");
   const Outcome outcome = launch.finish();

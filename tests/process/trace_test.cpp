@@ -72,12 +72,12 @@ TEST_CASE("of a rank that was killed the trace has what it did until then") {
   launch.wait_for_stdout("met\n", 3);
   // Its file grows, so it has written something of the collectives.
   const pid_t victim = traced_pid(launch.out(), 1);
-  wait_until([&] { return traced_bytes(victim) >= 20'000; });
+  wait_for_condition([&] { return traced_bytes(victim) >= 20'000; });
   // Stopped first, so that the others are within a collective when it dies: then their traces grow no more.
   REQUIRE(::kill(victim, SIGSTOP) == 0);
   const pid_t waits = traced_pid(launch.out(), 0);
   std::uintmax_t bytes = 0;
-  wait_until([&, still = 0]() mutable {
+  wait_for_condition([&, still = 0]() mutable {
     still = traced_bytes(waits) == bytes ? still + 1 : 0;
     bytes = traced_bytes(waits);
     return still == 60;
@@ -162,7 +162,7 @@ TEST_CASE("two launchers keep no trace of one name at once, and the second one s
     CHECK_THAT(second.err, Contains("--trace: '" + file + "' cannot be written: another process is making a trace of that name"));
   }
   const pid_t victim = traced_pid(first.out(), 1);
-  wait_until([&] { return traced_bytes(victim) >= 20'000; });
+  wait_for_condition([&] { return traced_bytes(victim) >= 20'000; });
   REQUIRE(::kill(victim, SIGKILL) == 0);
   const Outcome outcome = first.finish();
   CAPTURE(outcome.out, outcome.err);
@@ -216,7 +216,7 @@ TEST_CASE("a rank that was lost, and the one that was started in its place, are 
   launch.wait_for_stdout(mark);
   launch.wait_for_stdout("\n", 3);
   const pid_t victim = static_cast<pid_t>(std::stol(launch.out().substr(launch.out().find(mark) + mark.size())));
-  wait_until([&] { return traced_bytes(victim) >= 20'000; });
+  wait_for_condition([&] { return traced_bytes(victim) >= 20'000; });
   REQUIRE(::kill(victim, SIGKILL) == 0);
   launch.wait_for_stderr("epoch 2: 3 ranks, 1 of them new");
   const Outcome outcome = launch.finish();
