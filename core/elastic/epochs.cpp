@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -15,6 +16,8 @@ namespace ringlet {
 
 namespace {
 
+// More than a rank keeps of answers about its state (World), so that a rank which only asks for those is not given up.
+constexpr std::size_t kMaxUnreadByMember = 128;
 constexpr std::size_t kKeptStages = 2;  // the newest, and the one before, whose ranks may still ask what was decided
 
 std::uint32_t epoch_of(const AgreementMessage& message) {
@@ -147,7 +150,10 @@ class Epochs::Stage final : public EpochUser {
       const auto found = std::find(members.begin(), members.end(), rank);
       if (found != members.end()) return after_->send(static_cast<int>(found - members.begin()), message);
     }
-    if (world_->is_linked(rank)) world_->send_control(rank, message);
+    if (!world_->is_linked(rank)) return;
+    if (world_->unread_by(rank) < kMaxUnreadByMember) return world_->send_control(rank, message);
+    world_->on_violation(rank, "rank " + std::to_string(rank) + " asks on about the next epoch, and has left " +
+                                   std::to_string(kMaxUnreadByMember) + " messages unread");
   }
 
   void pump() {

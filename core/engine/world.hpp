@@ -83,6 +83,8 @@ class World final : private SessionOwner, private GroupHost {
   /// Runs once if the world fails.
   void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
   void send_control(int rank, const wire::ControlMessage& message) override;
+  /// How many messages to the rank have not left, because it does not read them.
+  std::size_t unread_by(int rank) const { return peers_.session(rank).unsent_owned(); }
   /// The handler is called for operations that take longer than `WorldOptions::warn_after`.
   void set_delay_handler(DelayHandler handler) { delays_.set_handler(std::move(handler)); }
   void set_identity(Identity identity) { identity_ = std::move(identity); }

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "core/elastic/epochs.hpp"
 #include "tests/campaign.hpp"
 #include "tests/core/seeds.hpp"
 #include "tests/core/victim.hpp"
@@ -138,6 +139,23 @@ TEST_CASE("a peer that breaks the protocol of an elastic world is given up, so t
       if (world.failure().code() == Errc::protocol_error && !world.is_linked(1)) campaign.goes_well();
     }
   }
+}
+
+TEST_CASE("a member that asks about the next epoch and reads no answers is given up") {
+  Victim victim(1, Script().join().bytes(), true);
+  SimGroup& group = victim.group;
+  Epochs epochs(group.node(0).loop(), group.take_world(0), {});
+  World& world = epochs.world();
+  world.revoke();
+  victim.peer.stop_reading();
+  group.sim().run_for(Duration::milliseconds(100));
+  REQUIRE(world.is_linked(1));
+  Script questions;
+  for (int i = 0; i < 20'000; ++i) questions.control(wire::Query{0, std::uint64_t{1} << 32 | 1});
+  victim.peer.send(questions.bytes());
+  group.sim().run_for(Duration::seconds(1));
+  CHECK_FALSE(world.is_linked(1));
+  CHECK(&epochs.world() == &world);
 }
 
 TEST_CASE("data of an operation that has ended is refused") {

@@ -45,6 +45,8 @@ class RawPeer final : private LinkUser {
     send(payload);
   }
   SimNode& node() { return node_; }
+  /// Leaves what comes in the network.
+  void stop_reading() { reads_ = false; }
   bool linked() const { return link_ != nullptr; }
   bool ended() const { return ended_; }
   void finish_sending() { link_->finish_sending(); }
@@ -70,7 +72,7 @@ class RawPeer final : private LinkUser {
     return {&part_, part_.empty() ? 0U : 1U};
   }
   void sent(std::size_t bytes) override { sent_ += bytes; }
-  std::span<const Bytes> to_receive() override { return {&space_, 1}; }
+  std::span<const Bytes> to_receive() override { return {&space_, reads_ ? 1U : 0U}; }
   void received(std::size_t) override {}
   void receive_ended() override { ended_ = true; }
   void link_failed(const Status&) override { ended_ = true; }
@@ -84,7 +86,7 @@ class RawPeer final : private LinkUser {
   ConstBytes part_;
   std::array<std::byte, 4096> buffer_{};
   Bytes space_{buffer_};
-  bool ended_ = false;
+  bool ended_ = false, reads_ = true;
 };
 
 }  // namespace ringlet::test
