@@ -9,7 +9,6 @@
 
 #include "core/plan/part_layout.hpp"
 #include "native/checkpoint/manifest_json.hpp"
-#include "native/checkpoint/told_json.hpp"
 
 namespace ringlet::native {
 
@@ -34,8 +33,8 @@ GroupAddends gather_addends(const Exchange& exchange, const Checkpoint& checkpoi
   const std::uint64_t most = static_cast<std::uint64_t>(INT64_MAX) / sizeof(float) / texts.size();
   std::map<std::string, std::vector<std::size_t>> counts;  // by rank
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    const auto lengths = read_told(rank, texts[rank], [](const json& told) { return told.get<std::map<std::string, json>>(); });
-    for (const auto& [name, count] : lengths)
+    const json of_rank = json::parse(texts[rank]);
+    for (const auto& [name, count] : of_rank.items())
       counts.try_emplace(name, texts.size()).first->second[rank] = unsigned_in(count, name.c_str(), most);
   }
   for (const auto& [name, by_rank] : counts) {
@@ -73,9 +72,6 @@ AddendLoad::AddendLoad(const Exchange& exchange, const Checkpoint& checkpoint, c
   }));
   if (wanted_.empty()) return;
   const auto answers = exchange.gather(mine);
-  for (std::size_t rank = 0; rank < answers.size(); ++rank)
-    if (answers[rank].size() != wanted_.size())
-      refuse_told(rank, fmt::format("{} answers to {} questions", answers[rank].size(), wanted_.size()));
   const bool is_as_saved = manifest.files.size() == answers.size();
   for (std::size_t w = 0; w < wanted_.size(); ++w) {
     Wanted& wanted = wanted_[w];

@@ -7,7 +7,6 @@
 
 #include "native/checkpoint/file.hpp"
 #include "native/checkpoint/folders.hpp"
-#include "native/checkpoint/told_json.hpp"
 
 namespace ringlet::native {
 
@@ -62,9 +61,9 @@ std::string to_text(const std::vector<Sighting>& sightings) {
   return list.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::vector<Sighting> parse_sightings(const json& told) {
+std::vector<Sighting> parse_sightings(const std::string& text) {
   std::vector<Sighting> sightings;
-  for (const json& s : told)
+  for (const json& s : json::parse(text))
     sightings.push_back({s.at(0).get<std::uint64_t>(), s.at(1).get<bool>(), s.at(2).get<std::string>(), s.at(3).get<std::string>(),
                          s.at(4).get<std::string>(), s.at(5).get<std::vector<bool>>(), s.at(6).get<std::vector<std::vector<int>>>()});
   return sightings;
@@ -76,8 +75,7 @@ std::optional<Found> find(const Exchange& exchange, const fs::path& directory, s
   Look mine;
   exchange.require_ok(attempt([&] { mine = look(directory, wanted); }));
   std::vector<std::vector<Sighting>> all;
-  const auto texts = exchange.gather(to_text(mine.sightings));
-  for (std::size_t rank = 0; rank < texts.size(); ++rank) all.push_back(read_told(rank, texts[rank], parse_sightings));
+  for (const std::string& text : exchange.gather(to_text(mine.sightings))) all.push_back(parse_sightings(text));
   const auto choice = choose(all, wanted);
   if (!choice) return std::nullopt;
   const auto is_chosen = [&](const Sighting& s) { return s.step == choice->step && s.id == choice->id && s.error.empty(); };

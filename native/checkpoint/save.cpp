@@ -12,7 +12,6 @@
 #include "native/checkpoint/file.hpp"
 #include "native/checkpoint/file_writer.hpp"
 #include "native/checkpoint/folders.hpp"
-#include "native/checkpoint/told_json.hpp"
 
 namespace ringlet::native {
 
@@ -107,10 +106,9 @@ void Saving::gather_directories() {
   }
   leads_ = !seen.empty() && seen.front() == rank_;
   std::vector<int> all;
-  const auto texts = exchange_.gather(leads_ ? nlohmann::json(seen).dump() : "");
-  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    if (texts[rank].empty()) continue;
-    directories_.push_back(read_told(rank, texts[rank], [](const auto& told) { return told.template get<std::vector<int>>(); }));
+  for (const std::string& text : exchange_.gather(leads_ ? nlohmann::json(seen).dump() : "")) {
+    if (text.empty()) continue;
+    directories_.push_back(nlohmann::json::parse(text).get<std::vector<int>>());
     all.insert(all.end(), directories_.back().begin(), directories_.back().end());
   }
   std::sort(all.begin(), all.end());
@@ -130,11 +128,9 @@ Manifest Saving::gather_manifest() const {
   for (const GroupTensor& tensor : tensors_)
     manifest.tensors.push_back({tensor.entry->name, tensor.entry->values.dtype(), tensor.entry->full_shape, {}, tensor.addends});
   for (int rank = 0; rank < ranks_; ++rank) {
-    const auto index = static_cast<std::size_t>(rank);
-    const auto header = read_told(index, texts[index], [&](const nlohmann::json& file) {
-      manifest.files.push_back({file.at(0).get<std::uint64_t>(), file.at(1).get<std::string>()});
-      return file.at(2).get<std::uint64_t>();
-    });
+    const auto file = nlohmann::json::parse(texts[static_cast<std::size_t>(rank)]);
+    manifest.files.push_back({file.at(0).get<std::uint64_t>(), file.at(1).get<std::string>()});
+    const auto header = file.at(2).get<std::uint64_t>();
     for (const PlacedPiece& piece : place_pieces(tensors_, rank, ranks_))
       manifest.tensors[piece.tensor].pieces.push_back({rank, piece.rows, header + piece.offset, piece.length});
   }
