@@ -33,9 +33,11 @@ GroupAddends gather_addends(const Exchange& exchange, const Checkpoint& checkpoi
   const std::uint64_t most = static_cast<std::uint64_t>(INT64_MAX) / sizeof(float) / texts.size();
   std::map<std::string, std::vector<std::size_t>> counts;  // by rank
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    const json of_rank = json::parse(texts[rank]);
-    for (const auto& [name, count] : of_rank.items())
-      counts.try_emplace(name, texts.size()).first->second[rank] = unsigned_in(count, name.c_str(), most);
+    read_from(exchange.group(), static_cast<int>(rank), "the sizes of its addends", [&] {
+      const json of_rank = json::parse(texts[rank]);
+      for (const auto& [name, count] : of_rank.get_ref<const json::object_t&>())
+        counts.try_emplace(name, texts.size()).first->second[rank] = unsigned_in(count, name.c_str(), most);
+    });
   }
   for (const auto& [name, by_rank] : counts) {
     std::vector<std::int64_t> bounds{0};
@@ -72,6 +74,10 @@ AddendLoad::AddendLoad(const Exchange& exchange, const Checkpoint& checkpoint, c
   }));
   if (wanted_.empty()) return;
   const auto answers = exchange.gather(mine);
+  for (std::size_t rank = 0; rank < answers.size(); ++rank)
+    if (answers[rank].size() != wanted_.size())
+      refuse_from(exchange.group(), static_cast<int>(rank), "an answer about addends",
+                  fmt::format("it is about {}, where {} were saved", answers[rank].size(), wanted_.size()));
   const bool is_as_saved = manifest.files.size() == answers.size();
   for (std::size_t w = 0; w < wanted_.size(); ++w) {
     Wanted& wanted = wanted_[w];

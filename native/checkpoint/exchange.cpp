@@ -6,6 +6,7 @@
 
 #include "core/base/checksum.hpp"
 #include "core/base/printable.hpp"
+#include "native/shared_group.hpp"
 
 namespace ringlet::native {
 
@@ -34,6 +35,12 @@ std::string line_at(const std::string& text, std::size_t begin) {
 }
 
 }  // namespace
+
+void refuse_from(const Group& group, int rank, std::string_view what, std::string_view why) {
+  const Membership& members = group.shared().engine().members();
+  throw ProtocolError({Errc::protocol_error, fmt::format("{} sent {} that cannot be used: {}", members.name_of(rank), what, printable(why)),
+                       members.world_rank(rank)});
+}
 
 std::vector<std::string> Exchange::gather(const std::string& mine) const {
   const auto ranks = static_cast<std::size_t>(group_.size());

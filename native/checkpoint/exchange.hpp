@@ -6,6 +6,7 @@
 #include <ringlet/group.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ringlet::native {
@@ -22,6 +23,21 @@ Status attempt(Work&& work) {
     return {Errc::io_error, "memory is short"};
   } catch (const std::exception& error) {
     return {Errc::io_error, error.what()};
+  }
+}
+
+/// Throws a `ProtocolError` that blames the rank for what it has sent, such as "a list of files", and says why that is refused.
+[[noreturn]] void refuse_from(const Group& group, int rank, std::string_view what, std::string_view why);
+
+/// Returns what `read` makes of what a rank of the group has sent. Whatever `read` throws is the rank's fault, unless memory is short.
+template <class Read>
+auto read_from(const Group& group, int rank, std::string_view what, Read&& read) {
+  try {
+    return std::forward<Read>(read)();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    refuse_from(group, rank, what, error.what());
   }
 }
 

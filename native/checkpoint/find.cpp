@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
 
 #include "native/checkpoint/file.hpp"
 #include "native/checkpoint/folders.hpp"
@@ -14,6 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+constexpr std::string_view kSightings = "a list of checkpoints";
 
 /// What this rank sees: its sightings, and the text of the manifest of each.
 struct Look {
@@ -66,6 +71,11 @@ std::vector<Sighting> parse_sightings(const std::string& text) {
   for (const json& s : json::parse(text))
     sightings.push_back({s.at(0).get<std::uint64_t>(), s.at(1).get<bool>(), s.at(2).get<std::string>(), s.at(3).get<std::string>(),
                          s.at(4).get<std::string>(), s.at(5).get<std::vector<bool>>(), s.at(6).get<std::vector<std::vector<int>>>()});
+  for (const Sighting& s : sightings)
+    for (const auto& directory : s.directories)
+      for (const int file : directory)
+        if (file < 0 || static_cast<std::size_t>(file) >= s.files.size())
+          throw std::out_of_range(fmt::format("a directory has file {} of {}", file, s.files.size()));
   return sightings;
 }
 
@@ -75,7 +85,9 @@ std::optional<Found> find(const Exchange& exchange, const fs::path& directory, s
   Look mine;
   exchange.require_ok(attempt([&] { mine = look(directory, wanted); }));
   std::vector<std::vector<Sighting>> all;
-  for (const std::string& text : exchange.gather(to_text(mine.sightings))) all.push_back(parse_sightings(text));
+  const Group& group = exchange.group();
+  for (const std::string& text : exchange.gather(to_text(mine.sightings)))
+    all.push_back(read_from(group, static_cast<int>(all.size()), kSightings, [&] { return parse_sightings(text); }));
   const auto choice = choose(all, wanted);
   if (!choice) return std::nullopt;
   const auto is_chosen = [&](const Sighting& s) { return s.step == choice->step && s.id == choice->id && s.error.empty(); };
@@ -83,9 +95,15 @@ std::optional<Found> find(const Exchange& exchange, const fs::path& directory, s
   const auto holder = std::find_if(all.begin(), all.end(),
                                    [&](const auto& sightings) { return std::any_of(sightings.begin(), sightings.end(), is_chosen); });
   const bool have = mine_at != mine.sightings.end();
-  const std::string text = exchange.broadcast(have ? mine.manifests[static_cast<std::size_t>(mine_at - mine.sightings.begin())] : "",
-                                              static_cast<int>(holder - all.begin()));
-  return Found{parse_manifest(text), have ? directory / mine_at->folder : fs::path(), choice->seen_by};
+  const auto root = static_cast<int>(holder - all.begin());
+  const std::string text = exchange.broadcast(have ? mine.manifests[static_cast<std::size_t>(mine_at - mine.sightings.begin())] : "", root);
+  Manifest manifest = read_from(group, root, "a manifest", [&] { return parse_manifest(text); });
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    for (const Sighting& s : all[rank])
+      if (is_chosen(s) && s.files.size() != manifest.files.size())
+        refuse_from(group, static_cast<int>(rank), kSightings,
+                    fmt::format("{} has {} files, where its manifest has {}", s.folder, s.files.size(), manifest.files.size()));
+  return Found{std::move(manifest), have ? directory / mine_at->folder : fs::path(), choice->seen_by};
 }
 
 }  // namespace ringlet::native

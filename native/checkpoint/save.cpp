@@ -12,6 +12,7 @@
 #include "native/checkpoint/file.hpp"
 #include "native/checkpoint/file_writer.hpp"
 #include "native/checkpoint/folders.hpp"
+#include "native/checkpoint/manifest_json.hpp"
 
 namespace ringlet::native {
 
@@ -106,9 +107,12 @@ void Saving::gather_directories() {
   }
   leads_ = !seen.empty() && seen.front() == rank_;
   std::vector<int> all;
-  for (const std::string& text : exchange_.gather(leads_ ? nlohmann::json(seen).dump() : "")) {
+  const auto texts = exchange_.gather(leads_ ? nlohmann::json(seen).dump() : "");
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const std::string& text = texts[static_cast<std::size_t>(rank)];
     if (text.empty()) continue;
-    directories_.push_back(nlohmann::json::parse(text).get<std::vector<int>>());
+    directories_.push_back(
+        read_from(exchange_.group(), rank, "a list of files", [&] { return nlohmann::json::parse(text).get<std::vector<int>>(); }));
     all.insert(all.end(), directories_.back().begin(), directories_.back().end());
   }
   std::sort(all.begin(), all.end());
@@ -128,9 +132,12 @@ Manifest Saving::gather_manifest() const {
   for (const GroupTensor& tensor : tensors_)
     manifest.tensors.push_back({tensor.entry->name, tensor.entry->values.dtype(), tensor.entry->full_shape, {}, tensor.addends});
   for (int rank = 0; rank < ranks_; ++rank) {
-    const auto file = nlohmann::json::parse(texts[static_cast<std::size_t>(rank)]);
-    manifest.files.push_back({file.at(0).get<std::uint64_t>(), file.at(1).get<std::string>()});
-    const auto header = file.at(2).get<std::uint64_t>();
+    std::uint64_t header = 0;
+    manifest.files.push_back(read_from(exchange_.group(), rank, "the size and checksum of a file", [&] {
+      const auto file = nlohmann::json::parse(texts[static_cast<std::size_t>(rank)]);
+      header = unsigned_in(file.at(2), "header");
+      return Manifest::File{unsigned_in(file.at(0), "size"), file.at(1).get<std::string>()};
+    }));
     for (const PlacedPiece& piece : place_pieces(tensors_, rank, ranks_))
       manifest.tensors[piece.tensor].pieces.push_back({rank, piece.rows, header + piece.offset, piece.length});
   }

@@ -138,6 +138,7 @@ void ElasticTrainer::State::sync() {
   StateSync sync(shared().engine(), shared().agreements(), tensors, native::values_text(checkpoint), {lacks, step});
   try {
     native::ProcedureDriver({world}, options.average.stream).drive(sync);
+    if (sync.takes()) checkpoint.set_values(native::parse_values(world, sync.plan().givers.front(), sync.values()));
   } catch (...) {
     lacks = lacks || sync.takes();
     throw;
@@ -146,7 +147,6 @@ void ElasticTrainer::State::sync() {
   step = sync.plan().step;
   if (!sync.takes()) return;
   forget_residuals();
-  checkpoint.set_values(native::parse_values(sync.values()));
   is_replaced = true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "native/checkpoint/exchange.hpp"
 #include "native/checkpoint/manifest_json.hpp"
 
 namespace ringlet::native {
@@ -15,12 +16,14 @@ std::string values_text(const Checkpoint& state) {
   return object.dump();
 }
 
-std::map<std::string, CheckpointValue, std::less<>> parse_values(const std::string& text) {
-  std::map<std::string, CheckpointValue, std::less<>> values;
-  const auto object = nlohmann::json::parse(text);
-  for (const auto& [name, value] : object.items())
-    values.emplace(name, value_from_json(name, {{"type", value.at(0)}, {"value", value.at(1)}, {"bits", value.at(1)}}));
-  return values;
+std::map<std::string, CheckpointValue, std::less<>> parse_values(const Group& group, int giver, const std::string& text) {
+  return read_from(group, giver, "the values of the training's state", [&] {
+    std::map<std::string, CheckpointValue, std::less<>> values;
+    const auto object = nlohmann::json::parse(text);
+    for (const auto& [name, value] : object.items())
+      values.emplace(name, value_from_json(name, {{"type", value.at(0)}, {"value", value.at(1)}, {"bits", value.at(1)}}));
+    return values;
+  });
 }
 
 }  // namespace ringlet::native

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "native/checkpoint/addends.hpp"
 #include "tests/native/checkpoint_state.hpp"
 #include "tests/native/ranks.hpp"
 
@@ -141,6 +142,31 @@ TEST_CASE("addends that do not fit together are refused on every rank") {
   twice.add_addends("leftmost", std::make_shared<SomeAddends>());
 }
 
+TEST_CASE("a rank that says of its addends what cannot be read is blamed") {
+  const auto hostile = [](const std::string& text) {
+    return [text](Group& world) {
+      const native::Exchange exchange(world, {});
+      exchange.require_ok({});
+      (void)exchange.gather(text);
+    };
+  };
+  const auto addends = std::make_shared<SomeAddends>();
+  addends->values["a"] = {1, 2};
+  Checkpoint checkpoint;
+  checkpoint.add_addends("left", addends);
+  const std::string text = GENERATE("", "[", "7", "[2]", R"({"left.a": -1})", R"({"left.a": 9223372036854775807})");
+  CAPTURE(text);
+  expect_blame(
+      "the sizes of its addends", [&](Group& world) { (void)native::gather_addends(native::Exchange(world, {}), checkpoint); },
+      hostile(text));
+  native::Manifest manifest;
+  manifest.files = {{8, ""}};
+  for (const std::string name : {"left.a", "left.b"}) manifest.tensors.push_back({name, DType::f32, Shape{2}, {{0, {0, 2}, 0, 8}}, 1});
+  expect_blame(
+      "an answer about addends", [&](Group& world) { native::AddendLoad(native::Exchange(world, {}), checkpoint, manifest); },
+      hostile("1"));
+}
+
 TEST_CASE("where memory is short for one rank's addends, all ranks say so") {
   const ScratchDirectory scratch;
   const auto addends_that_lack = [](SomeAddends::Call lacks) {
@@ -162,7 +188,7 @@ TEST_CASE("where memory is short for one rank's addends, all ranks say so") {
       load_checkpoint(world, scratch.path(), checkpoint);
     });
   // No rank has that many elements; so the bytes of all ranks' are not counted beyond an i64.
-  expect_error<IoError>("'left.x' is 1152921504606846976; at most 1152921504606846975 fits", [&](Group& world) {
+  expect_error<ProtocolError>("'left.x' is 1152921504606846976; at most 1152921504606846975 fits", [&](Group& world) {
     const auto addends = addends_that_lack(SomeAddends::Call::none);
     addends->told_count = std::size_t{1} << 60;
     save_checkpoint(world, scratch.path(), Checkpoint().add_addends("left", addends), {.step = 2});

@@ -5,6 +5,10 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "native/checkpoint/exchange.hpp"
+#include "native/checkpoint/file.hpp"
+#include "native/checkpoint/find.hpp"
+#include "native/checkpoint/folders.hpp"
 #include "native/checkpoint/save.hpp"
 #include "tests/native/checkpoint_state.hpp"
 #include "tests/native/ranks.hpp"
@@ -137,6 +141,68 @@ TEST_CASE("where only some disks have the new checkpoint, the last whole one is 
   CHECK(load_error(3, directory_of, 2).find("is seen by no rank") != std::string::npos);
   save_state(3, directory_of, 2, 6);
   CHECK(load_state(3, directory_of, 6) == 2u);
+}
+
+TEST_CASE("a rank that says of its files what cannot be read is blamed") {
+  struct Stopped {};
+  const ScratchDirectory scratch;
+  const auto save = [&](Group& world, const native::SaveHook& hook) {
+    TrainingState state(world.rank(), 2, 4);
+    Checkpoint checkpoint = state.checkpoint();
+    native::save(world, scratch.path(), checkpoint, {.step = 1}, hook);
+  };
+  // Each stands in the place of one text, those before which are as they should be.
+  const auto [part, told] = GENERATE(table<std::string, std::vector<std::string>>({{"a list of files", {"[0,"}},
+                                                                                   {"a list of files", {"[\"1\"]"}},
+                                                                                   {"the size and checksum", {"", "[1]"}},
+                                                                                   {"the size and checksum", {"", "[1,\"x\",-8]"}}}));
+  CAPTURE(part, told);
+  expect_blame(
+      part, [&](Group& world) { save(world, {}); },
+      [&, &told = told](Group& world) {
+        const auto hook = [&](SaveMoment reached) {
+          if (reached != SaveMoment::file_written) return;
+          const native::Exchange exchange(world, {});
+          for (const std::string& text : told) {
+            exchange.require_ok({});
+            (void)exchange.gather(text);
+          }
+          throw Stopped();
+        };
+        try {
+          save(world, hook);
+        } catch (const Stopped&) {
+        }
+      });
+}
+
+TEST_CASE("a rank that says of its checkpoints what does not fit together is blamed") {
+  const ScratchDirectory scratch;
+  const std::string text = GENERATE("[", "7", "[[1]]", R"([[1,true,"step-00000001","","00",[true],[[7]]]])",
+                                    R"([[1,true,"step-00000001","","00",[true],[[-1]]]])");
+  CAPTURE(text);
+  expect_blame(
+      "a list of checkpoints", [&](Group& world) { (void)native::find(native::Exchange(world, {}), scratch.path(), {}); },
+      [&](Group& world) {
+        const native::Exchange exchange(world, {});
+        exchange.require_ok({});
+        (void)exchange.gather(text);
+      });
+}
+
+TEST_CASE("a rank that sees other files of a checkpoint than its manifest has is blamed") {
+  const ScratchDirectory scratch;
+  save_state(1, [&](int) { return scratch.path(); }, 1, 4);
+  expect_blame(
+      "a list of checkpoints", [&](Group& world) { (void)native::find(native::Exchange(world, {}), scratch.path(), {}); },
+      [&](Group& world) {
+        const native::Exchange exchange(world, {});
+        exchange.require_ok({});
+        const std::string folder = "step-00000001";
+        const auto text = native::read_file(scratch.path() / folder / native::kManifestName, native::kMaxManifestBytes);
+        (void)exchange.gather("[[1,true,\"" + folder + "\",\"\",\"" + native::parse_manifest(text).id + "\",[true,true],[[0,1]]]]");
+        (void)exchange.broadcast("", 0);
+      });
 }
 
 TEST_CASE("a rank that is lost in the middle of a save leaves the last checkpoint loadable") {

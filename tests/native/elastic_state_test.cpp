@@ -12,6 +12,7 @@
 
 using namespace ringlet;
 using test::expect;
+using test::expect_blame;
 using test::failure_of;
 using test::run_ranks;
 
@@ -63,6 +64,28 @@ TEST_CASE("the ranks with the most steps hand their state to all others, and to 
     expect(values == std::vector<std::int32_t>(3'000'000, 1), "the state");
     expect(failure_of<PeerLost>([&] { sync_with({true, 0}); }) == "all ranks that had the training's state are lost", "nobody has it");
   });
+}
+
+TEST_CASE("a rank that hands over values which cannot be read is blamed") {
+  const std::string text = GENERATE("", "[", "7", R"({"seed":["i64"]})", R"({"seed":["i64","x"]})");
+  CAPTURE(text);
+  std::vector<float> values(4), others(4);
+  expect_blame(
+      "the values of the training's state",
+      [&](Group& world) {
+        Checkpoint state;
+        state.add("model", Tree{{"weight", values}}).set("seed", 7);
+        ElasticTrainer trainer(world, state);
+        trainer.run({.steps = 9, .batch = 1}, [](Step&) {});
+      },
+      [&](Group& world) {
+        // As ElasticTrainer does, as the rank with the most steps.
+        const std::vector<std::uint64_t> own{0, 5, 0, 0, 1};
+        std::vector<std::uint64_t> told(10);
+        world.all_gather(own, told);
+        StateSync sync(world.shared().engine(), world.shared().agreements(), Tree{{"model.weight", others}}, text, {false, 5});
+        native::ProcedureDriver({world}, Stream{}).drive(sync);
+      });
 }
 
 TEST_CASE("ranks that do not train the same are told what differs") {

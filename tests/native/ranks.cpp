@@ -76,6 +76,19 @@ void run_elastic(int size, const std::function<void(Group&)>& body, OnSplit on_s
   });
 }
 
+void expect_blame(const std::string& part, const std::function<void(Group&)>& body, const std::function<void(Group&)>& hostile) {
+  run_ranks(2, [&](Group& world) {
+    if (world.rank() == 1) return hostile(world);
+    try {
+      body(world);
+    } catch (const ProtocolError& error) {
+      expect(error.status().rank() == 1 && std::string(error.what()).find("rank 1 sent " + part) != std::string::npos, error.what());
+      return;
+    }
+    throw std::runtime_error("nobody is blamed for " + part);
+  });
+}
+
 std::int32_t sum_of(Group& group, std::int32_t value) {
   std::vector<std::int32_t> sum{value};
   group.all_sum(sum);

@@ -43,6 +43,9 @@ void expect_error(const std::string& part, const std::function<void(Group&)>& bo
   });
 }
 
+/// Runs `body` on rank 0 of two and `hostile` in the place of rank 1, which must be blamed for having sent what `part` says.
+void expect_blame(const std::string& part, const std::function<void(Group&)>& body, const std::function<void(Group&)>& hostile);
+
 /// The sum of all ranks' values.
 std::int32_t sum_of(Group& group, std::int32_t value);
 /// Sums until the world fails.
