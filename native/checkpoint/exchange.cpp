@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/checksum.hpp"
 #include "core/base/printable.hpp"
@@ -18,6 +19,23 @@ void check_length(std::uint64_t bytes) {
   if (bytes > kMaxTextBytes)
     throw InvalidArgument({Errc::invalid_argument,
                            fmt::format("a checkpoint's description is {} bytes long; at most {} are possible", bytes, kMaxTextBytes)});
+}
+
+/// Bounds the memory that all ranks' texts take together, whatever one rank announces.
+void check_lengths(const Group& group, const std::vector<std::uint64_t>& lengths) {
+  std::uint64_t left = kMaxTextBytes;
+  for (const std::uint64_t length : lengths) {
+    if (length <= left) {
+      left -= length;
+      continue;
+    }
+    const auto longest = static_cast<int>(std::max_element(lengths.begin(), lengths.end()) - lengths.begin());
+    const Membership& members = group.shared().engine().members();
+    throw InvalidArgument({Errc::invalid_argument,
+                           fmt::format("{} describes a checkpoint in {} bytes, the most of {} ranks; at most {} are possible together",
+                                       members.name_of(longest), lengths[static_cast<std::size_t>(longest)], lengths.size(), kMaxTextBytes),
+                           members.world_rank(longest)});
+  }
 }
 
 std::span<std::uint8_t> bytes_of(std::string& text) { return {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}; }
@@ -46,15 +64,14 @@ std::vector<std::string> Exchange::gather(const std::string& mine) const {
   const auto ranks = static_cast<std::size_t>(group_.size());
   std::vector<std::uint64_t> lengths(ranks);
   group_.all_gather(std::vector<std::uint64_t>{mine.size()}, lengths, call_);
-  const std::uint64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  check_lengths(group_, lengths);
+  const std::vector<std::int64_t> counts(lengths.begin(), lengths.end());
   std::vector<std::string> texts(ranks);
-  if (longest == 0) return texts;
-  check_length(longest);
-  std::string padded = mine;
-  padded.resize(longest);
-  std::string all(longest * ranks, '\0');
-  group_.all_gather(bytes_of(padded), bytes_of(all), call_);
-  for (std::size_t rank = 0; rank < ranks; ++rank) texts[rank] = all.substr(rank * longest, lengths[rank]);
+  std::string own = mine, all(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}), '\0');
+  if (all.empty()) return texts;
+  group_.all_gather_v(bytes_of(own), bytes_of(all), counts, call_);
+  std::size_t begin = 0;
+  for (std::size_t rank = 0; rank < ranks; begin += lengths[rank++]) texts[rank] = all.substr(begin, lengths[rank]);
   return texts;
 }
 

@@ -49,7 +49,7 @@ class Exchange {
   Group& group() const { return group_; }
   const CallOptions& call() const { return call_; }
 
-  /// Every rank's text, in rank order.
+  /// Every rank's text, in rank order. Throws an `InvalidArgument` on all ranks where the texts together are longer than 256 MiB.
   std::vector<std::string> gather(const std::string& mine) const;
   /// The text of rank `root`.
   std::string broadcast(const std::string& text, int root) const;

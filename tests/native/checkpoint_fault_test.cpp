@@ -143,6 +143,36 @@ TEST_CASE("where only some disks have the new checkpoint, the last whole one is 
   CHECK(load_state(3, directory_of, 6) == 2u);
 }
 
+TEST_CASE("a rank that announces texts beyond the limit makes no other one take memory for them") {
+  const auto most = std::uint64_t{256} << 20;
+  for (const std::uint64_t announced : {most, most + 1, UINT64_MAX}) {
+    CAPTURE(announced);
+    run_ranks(2, [&](Group& world) {
+      if (world.rank() == 1) {
+        std::vector<std::uint64_t> lengths(2);
+        return world.all_gather(std::vector<std::uint64_t>{announced}, lengths);
+      }
+      const std::string text = failure_of<InvalidArgument>([&] { (void)native::Exchange(world, {}).gather("mine"); });
+      expect(text.find("rank 1") != std::string::npos && text.find(std::to_string(announced)) != std::string::npos, text);
+    });
+  }
+}
+
+TEST_CASE("one rank's long text is sent once to each of the others, beside empty ones") {
+  run_worlds(
+      4,
+      [](const std::weak_ptr<native::NativeWorld>& native_world, Group& world) {
+        const std::string text(4 << 20, 'x');
+        const auto texts = native::Exchange(world, {}).gather(world.rank() == 1 ? text : "");
+        expect(texts == std::vector<std::string>({"", text, "", ""}), "the texts");
+        std::uint64_t bytes = 0;
+        world.shared().driver().run([&] { bytes = native_world.lock()->core().state().bytes_received; });
+        expect(bytes < 2 * text.size(), [&] { return std::to_string(bytes) + " bytes"; });
+        world.barrier();
+      },
+      [](native::WorldConfig& config) { config.peer_memory = false; });
+}
+
 TEST_CASE("a rank that says of its files what cannot be read is blamed") {
   struct Stopped {};
   const ScratchDirectory scratch;
