@@ -198,7 +198,10 @@ void NativeWorld::meet(const WorldConfig& config) {
     if (outcome.ok() && elastic()) begin_epochs(config);
     if (outcome.ok()) watch_parts(core());
     if (outcome.ok() && config.status) open_status(core());
-    if (!elastic()) outcome.ok() ? core_->set_failure_handler([this](const Status& why) { note_end(why); }) : note_end(outcome);
+    if (!outcome.ok())
+      note_end(outcome);
+    else if (!elastic())
+      core_->set_failure_handler([this](const Status& why) { note_end(why); });
     // Where there are guests, the meeting stays, to tell ranks that come too late that the group is complete.
     if (options_.guests == 0) meeting_.reset();
   });
@@ -240,7 +243,7 @@ void NativeWorld::begin_epochs(const WorldConfig& config) {
   options.look_for_proof = [this](int rank, std::function<void(bool)> done) {
     const auto index = static_cast<std::size_t>(rank);
     network_->look(addresses_[index], kLookTimeout,
-                   [this, index, done = std::move(done)](bool refused) { done(refused && !undiallable_[index]); });
+                   [this, index, done = std::move(done)](bool refused) { done(refused && !closed_ports_[index]); });
   };
   if (options_.size > 1) find_closed_ports();
   epochs_ = std::make_unique<Epochs>(driver_.loop(), std::move(core_), std::move(options));
@@ -269,17 +272,18 @@ void NativeWorld::trace_world(const WorldOptions& now, std::uint64_t lineage, st
 /// The refusal of a port that a firewall closes says nothing of the process behind it. The lower ranks' ports have answered this rank when
 /// it dialled them.
 void NativeWorld::find_closed_ports() {
-  undiallable_.assign(addresses_.size(), false);
+  closed_ports_.assign(addresses_.size(), false);
   const auto refused = std::make_shared<std::vector<int>>();
   for (int rank = options_.rank + 1; rank < options_.natives(); ++rank)
     network_->look(addresses_[static_cast<std::size_t>(rank)], kLookTimeout, [refused, rank](bool is_refused) {
       if (is_refused) refused->push_back(rank);
     });
-  wall_timer_ = driver_.loop().after(kLookTimeout * 2, [this, refused] {
-    wall_timer_ = 0;
+  port_timer_ = driver_.loop().after(kLookTimeout * 2, [this, refused] {
+    port_timer_ = 0;
     // Where the rank has been lost since, its port was refused for that.
     for (const int rank : *refused)
-      undiallable_[static_cast<std::size_t>(rank)] = epochs_->world().options().epoch == options_.epoch && epochs_->world().is_linked(rank);
+      closed_ports_[static_cast<std::size_t>(rank)] =
+          epochs_->world().options().epoch == options_.epoch && epochs_->world().is_linked(rank);
   });
 }
 
@@ -326,7 +330,7 @@ void NativeWorld::close() noexcept {
   try {
     if (core_ || epochs_) say_goodbye();
     driver_.run([this] {
-      if (wall_timer_ != 0) driver_.loop().cancel(wall_timer_);
+      if (port_timer_ != 0) driver_.loop().cancel(port_timer_);
       meeting_.reset();
       listeners_.reset();
       web_front_.reset();

@@ -169,8 +169,8 @@ class NativeWorld {
   std::unique_ptr<PartsWatch> parts_watch_;
   std::unique_ptr<Listeners> listeners_;
   std::vector<Address> addresses_;  // where each rank of the first epoch listens
-  std::vector<bool> undiallable_;   // whether this rank cannot dial it
-  TimerId wall_timer_ = 0;
+  std::vector<bool> closed_ports_;  // by rank: whether this one cannot dial it
+  TimerId port_timer_ = 0;
   TimerId stop_timer_ = 0;
   std::unique_ptr<StatusSocket> status_;
   std::shared_ptr<Door> door_;

@@ -3,7 +3,6 @@
 #include <ringlet/error.hpp>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -58,7 +58,6 @@ auto with_lock(Function function) {
 
 /// The program ends by this thread, which holds the lock: from now on no other one gets it from WithoutLock or with_lock(). Functions that
 /// with_lock() runs have a second to end.
-/// run Python's code within WithLock a second to leave it.
 void begin_exit();
 
 }  // namespace ringlet::python
