@@ -230,6 +230,31 @@ def links(tree: Tree) -> Iterator[Finding]:
 
 
 @check
+def names_of_sources(tree: Tree) -> Iterator[Finding]:
+    """Documents about the sources name files and declarations that are there."""
+    documents = [path for path in tree.paths(".md") if path.startswith(rules.NAMES_SOURCES)]
+    sources = [path for path in tree.paths() if not path.endswith(rules.PROSE) and not path.startswith("tests/tidy/")]
+    words = {word for path in sources for word in re.findall(r"\w+", tree.texts[path])}
+    parts = {path[:end] for path in tree.paths() for end in [match.start() for match in re.finditer("/", path)] + [len(path)]}
+    tops = {part for part in parts if "/" not in part}
+
+    def is_there(name: str) -> bool:
+        if "/" not in name:
+            return all(word in words or word.isupper() for word in re.findall(r"\w+", name))
+        pattern = re.sub(r"\\\*|\b[A-Z]+\b", r"[^/]*", re.escape(name.rstrip("/")))
+        return name.partition("/")[0] not in tops or name.startswith(rules.NOT_READ) or any(re.fullmatch(pattern, part) for part in parts)
+
+    for path in documents:
+        is_code = False
+        for number, line in enumerate(tree.lines(path), 1):
+            is_code ^= line.lstrip().startswith("```")
+            names = [] if is_code else re.findall(r"`((?:\w+(?:::\w+)*(?:\(\))?)|[\w.*-]+/[\w./*-]*)`", line)
+            for name in names:
+                if not is_there(name):
+                    yield Finding(path, number, f"`{name}` is nowhere in the sources")
+
+
+@check
 def usage(tree: Tree) -> Iterator[Finding]:
     for path in tree.paths(under="scripts/"):
         # A folder below scripts/ has parts of a script; people start the files beside it.

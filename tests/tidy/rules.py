@@ -5,6 +5,8 @@ from typing import NamedTuple, Tuple
 CODE = (".cpp", ".hpp", ".c", ".h", ".ts", ".mjs", ".js", ".py", ".css", ".html", ".proto", ".sh", ".cmake", "CMakeLists.txt")
 CPP = (".cpp", ".hpp", ".c", ".h")
 PROSE = (".md",)
+# A fuzzer's inputs are no text.
+NOT_READ = ("tests/fuzz/corpus/",)
 # Other programs make these files, or decide their form.
 GENERATED = ("wasm/package-lock.json", "docs/images/")
 
@@ -14,6 +16,9 @@ LINE_LENGTH = 160
 CMAKE_LINE_LENGTH = 200
 # This is for documents. Rows of tables, and lines with a link or an image, cannot be broken.
 PROSE_LINE_LENGTH = 230
+
+# Files and names of the sources that these documents have between backquotes must exist. Words in capitals stand for any.
+NAMES_SOURCES = ("ARCHITECTURE.md", "HACKING.md", "docs/internals/")
 
 FILE_LINES = 400
 # These files are longer, and yet do one job. A limit that a file no longer needs is lowered or removed.

@@ -17,6 +17,7 @@ GOOD = {
     "CHANGELOG.md": "## [0.1.0]\n",
     "LICENSE": "MIT License\n\nCopyright (c) The Ringlet authors\n",
     "README.md": "# Ringlet\n\n[MIT](LICENSE), [more](docs/more.md#a-heading)\n\nfind_package(Ringlet 0.1)\n",
+    "HACKING.md": "`core/plan.hpp`, `core/NAME.cpp`, `core/*.cpp`, `core/`, `ringlet::init()`, `build/page`\n",
     "docs/more.md": "# A heading\n\n`RINGLET_RANK` and `ringlet::init`; `ringlet_init` for C\n",
     "core/plan.hpp": "#pragma once\n\n#include <vector>\n",
     "core/plan.cpp": '#include "core/plan.hpp"\n',
@@ -75,6 +76,11 @@ BAD: Dict[str, List[Dict[str, str]]] = {
         {"README.md": "[nothing](docs/nothing.md)\n"},
         {"README.md": "[nothing](docs/more.md#no-heading)\n"},
         {"README.md": '<img src="docs/nothing.svg">\n'},
+    ],
+    "names_of_sources": [
+        {"ARCHITECTURE.md": "`core/plan.cxx`\n"},
+        {"docs/internals/plans.md": "`core/*_plans.hpp`\n"},
+        {"HACKING.md": "`ringlet::finish()`\n"},
     ],
     "usage": [{"scripts/demo": "#!/bin/sh\n"}],
 }

@@ -4,6 +4,8 @@ import os
 import subprocess
 from typing import Dict, List, NamedTuple
 
+import rules
+
 
 class Finding(NamedTuple):
     path: str
@@ -48,8 +50,8 @@ def read_tree(root: str) -> Tree:
     texts = {}
     for name in names:
         path = os.path.join(root, name)
-        # Git lists a deleted file until the deletion is committed. A fuzzer's inputs and pictures are no text.
-        if not os.path.isfile(path) or name.startswith("tests/fuzz/corpus/") or name.endswith((".png", ".gif")):
+        # Git lists a deleted file until the deletion is committed. Pictures are no text.
+        if not os.path.isfile(path) or name.startswith(rules.NOT_READ) or name.endswith((".png", ".gif")):
             continue
         with open(path, encoding="utf-8", newline="") as file:
             texts[name] = file.read()
