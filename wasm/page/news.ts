@@ -27,6 +27,7 @@ export type News =
     }
   | {
       readonly kind: 'prepared';
+      /** Steps done before this tab takes part; it is told again when the others have given their state to this tab. */
       readonly step: number;
       readonly steps: number;
       readonly batch: number;

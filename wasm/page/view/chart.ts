@@ -35,7 +35,7 @@ export class LossChart {
   text(): string {
     const losses = this.#training.filter((loss) => loss !== null);
     const validation = this.#validation.filter((loss) => loss !== null);
-    if (losses.length === 0) return '';
+    if (losses.length === 0) return 'No loss is known yet.';
     const training = `Loss of the training: ${losses[0]?.toFixed(3)} at first, ${losses.at(-1)?.toFixed(3)} now.`;
     return validation.length === 0 ? training : `${training} Of the validation: ${validation.at(-1)?.toFixed(3)}.`;
   }
@@ -46,8 +46,9 @@ export class LossChart {
     this.#plot = undefined;
   }
 
-  /** Returns the column of a step. Steps come in order, so this is the last column or a new one. */
+  /** Returns the column of a step, which becomes the last one: a group that has gone back to an earlier state takes steps again. */
   #place(step: number): number {
+    while ((this.#steps.at(-1) ?? step) > step) for (const row of [this.#steps, this.#training, this.#validation]) row.pop();
     if (this.#steps.at(-1) !== step) {
       this.#steps.push(step);
       this.#training.push(null);

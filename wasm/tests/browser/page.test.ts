@@ -65,6 +65,22 @@ test('training is shown in words, numbers, a ring and a chart, on a phone and on
   }
 });
 
+test('a tab that comes to a training that runs shows its step, and no loss as long as none is known', async () => {
+  const { page } = await openPage(browser, { viewport: phone });
+  await page.goto(`${url}#token=late`);
+  await page.getByText('No loss is known yet').waitFor({ timeout: 10_000 });
+  assert.equal(await text(page, 'step'), '120 of 200');
+  await page.context().close();
+});
+
+test('all steps are done at the end, also those that this tab has left to the others', async () => {
+  const { page } = await openPage(browser, { viewport: phone });
+  await page.goto(`${url}#token=finished`);
+  await page.getByRole('heading', { name: 'Finished' }).waitFor();
+  assert.equal(await text(page, 'step'), '200 of 200');
+  await page.context().close();
+});
+
 test('the token is taken out of the address bar, and kept for a reload', async () => {
   const { page, complaints } = await openPage(browser, { viewport: phone });
   await page.goto(`${url}#token=waiting`);

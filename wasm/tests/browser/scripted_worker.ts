@@ -41,6 +41,7 @@ export const scripts: Readonly<Record<string, News[]>> = {
   waiting: training.slice(0, 3),
   training,
   finished: [...training, { kind: 'finished', parameterHash: '0123456789abcdef' }],
+  late: [...training.slice(0, 5), { kind: 'prepared', step: 120, steps: 200, batch: 16, parameters: 112_896, averageEvery: 0 }],
   wrong: [{ kind: 'connecting' }, failed({ code: 'authentication', message: 'the token is not the one of this world', during: 'looking' })],
   complete: [{ kind: 'connecting' }, failed({ code: 'invalid_argument', message: 'the group is complete', during: 'looking' })],
   lost: [...training, failed({ rank: 1 })],
