@@ -70,3 +70,8 @@ export interface TrainingFailure {
   /** Whether the Worker had been suspended for seconds just before. */
   readonly slept: boolean;
 }
+
+/** Whether the tab's own part of the training has failed: its trainer cannot go on, or the tab has no memory left. */
+export function isOwnFailure({ code, rank, during }: TrainingFailure): boolean {
+  return during === 'training' && rank < 0 && (code === 'invalid_argument' || code === 'io_error');
+}

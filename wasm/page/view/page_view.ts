@@ -26,6 +26,10 @@ export class PageView {
     this.#chart = new LossChart(byId('chart'));
   }
 
+  get #takesPart(): boolean {
+    return this.#state === 'joining' || this.#state === 'waiting' || this.#state === 'training';
+  }
+
   get isTraining(): boolean {
     return this.#state === 'training';
   }
@@ -52,10 +56,10 @@ export class PageView {
     this.#say('Joining', 'Looking for the group.');
   }
 
-  /** Shows a remark that stays until the next one; an empty one removes it. */
+  /** Shows a remark on what this tab needs to take part. It stays until the next one, or the end; an empty one removes it. */
   note(text: string): void {
     write('note', text);
-    show('note', text !== '');
+    show('note', text !== '' && this.#takesPart);
   }
 
   /** Shows the news. `offline` says that the device had no network shortly before. */
@@ -165,6 +169,7 @@ export class PageView {
     this.#state = state;
     for (const id of ['state', 'news']) byId(id).dataset['state'] = state;
     write('state', stateNames[state]);
+    if (!this.#takesPart) this.note('');
     document.title = `${stateNames[state]} – Ringlet`;
   }
 

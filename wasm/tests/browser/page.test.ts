@@ -123,6 +123,34 @@ test('a lost rank is named, marked in the ring, and one may join again', async (
   await page.context().close();
 });
 
+test('a tab whose Worker fails while it trains says so', async () => {
+  const { page } = await openPage(browser, { viewport: phone });
+  await page.goto(`${url}#token=crashes`);
+  await page.getByRole('button', { name: 'Join again' }).waitFor();
+  assert.equal(await text(page, 'headline'), 'This tab has failed');
+  assert.match(await text(page, 'detail'), /out of memory/);
+  await page.context().close();
+});
+
+test('what a tab needs to take part is said while it does', async () => {
+  const { page } = await openPage(browser, { viewport: phone });
+  for (const [token, isShown] of [
+    ['training', true],
+    ['finished', false],
+    ['lost', false],
+  ] as const) {
+    await page.goto('about:blank');
+    await page.goto(`${url}#token=${token}`);
+    await page.locator('#sample').waitFor();
+    await page.context().setOffline(true);
+    const note = page.locator('#note', { hasText: 'This device has no network now' });
+    await note.waitFor({ state: 'attached' });
+    assert.equal(await note.isVisible(), isShown, token);
+    await page.context().setOffline(false);
+  }
+  await page.context().close();
+});
+
 test('a complete group is told as such', async () => {
   const { page } = await openPage(browser, { viewport: phone });
   await page.goto(`${url}#token=complete`);
