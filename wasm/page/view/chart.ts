@@ -1,6 +1,8 @@
 import uPlot from 'uplot';
 
 const height = 220;
+// Distances of marks on the axis of steps, which are whole.
+const wholeSteps = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 
 /** A chart of the loss by step, for training and, now and then, validation. It follows its element's width and the colour scheme. */
 export class LossChart {
@@ -79,7 +81,7 @@ export class LossChart {
       scales: { x: { time: false } },
       cursor: { drag: { x: false, y: false } },
       legend: { live: false },
-      axes: [axis, { ...axis, size: 48 }],
+      axes: [{ ...axis, incrs: wholeSteps }, { ...axis, size: 48 }],
       series: [
         { label: 'step' },
         { label: 'training', stroke: colour('--accent'), width: 2, points: { show: false }, spanGaps: true },
