@@ -9,6 +9,8 @@
 #include <ringlet/error.hpp>
 #include <utility>
 
+#include "native/tell.hpp"
+
 namespace ringlet::native {
 
 namespace {
@@ -47,6 +49,12 @@ std::unique_ptr<web::WebFront> open_web_door(EventLoop& loop, IncomingLinks& inc
   options.upgrade.allowed_origins = config.allowed_origins;
   options.upgrade.page_port = config.page_port;
   options.upgrade.page_hosts = config.page_hosts;
+  options.on_refused_origin = [allowed = config.allowed_origins](const std::string& origin) {
+    std::vector<std::string> wanted = allowed;
+    wanted.push_back(origin);
+    tell(fmt::format("a page of {} was refused; if it is yours, let it join: `ringlet serve --env RINGLET_ORIGINS={}`", origin,
+                     fmt::join(wanted, ",")));
+  };
   auto front = std::make_unique<web::WebFront>(loop, std::move(page), std::move(options),
                                                [&incoming](std::unique_ptr<Link> link) { incoming.receive_upgraded(std::move(link)); });
   incoming.set_on_other_protocol(

@@ -154,14 +154,33 @@ TEST_CASE("rank 0 serves the page while it waits, and all ends with a signal") {
   CHECK_THAT(ask(link.port, "GET /core.wasm HTTP/1.1\r\nAccept-Encoding: gzip\r\n" + last),
              Contains("\r\nContent-Type: application/wasm\r\n") && EndsWith("\r\n\r\nwasm"));
   CHECK_THAT(ask(link.port, "GET /etc/passwd HTTP/1.1\r\n" + last), StartsWith("HTTP/1.1 404 "));
-  CHECK_THAT(ask(link.port,
-                 "GET /ring HTTP/1.1\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nOrigin: http://evil.example\r\n"
-                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nConnection: Upgrade\r\n" +
-                     last.substr(0, last.find("Connection")) + "\r\n"),
-             StartsWith("HTTP/1.1 403 "));
   process.send(SIGTERM);
   const Outcome outcome = process.finish();
   CHECK(outcome.exit_code == 128 + SIGTERM);
+}
+
+TEST_CASE("serve says whose pages are refused, and what lets them join") {
+  const Page page;
+  for (const bool elastic : {true, false}) {
+    std::vector<std::string> options{"--env", "RINGLET_ORIGINS=http://10.0.0.1:8080"};
+    if (!elastic) options.emplace_back("--no-elastic");
+    CommandProcess process(serve_arguments(page, options, {RINGLET_COMMAND, "bench", "--sizes", "4"}));
+    process.wait_for_stderr("#token=");
+    process.wait_for_stderr("\n");
+    const Link link = link_in(process.err());
+    const std::string request =
+        "GET /ring HTTP/1.1\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nOrigin: http://10.0.0.1:5173\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nConnection: Upgrade\r\nHost: 127.0.0.1:" +
+        std::to_string(link.port) + "\r\n\r\n";
+    for (int times = 0; times < 2; ++times) CHECK_THAT(ask(link.port, request), StartsWith("HTTP/1.1 403 "));
+    process.send(SIGTERM);
+    const std::string told = process.finish().err;
+    const std::string line =
+        "ringlet: a page of http://10.0.0.1:5173 was refused; if it is yours, let it join: "
+        "`ringlet serve --env RINGLET_ORIGINS=http://10.0.0.1:8080,http://10.0.0.1:5173`\n";
+    CHECK_THAT(told, Contains(line));
+    CHECK(told.find(line) == told.rfind(line));
+  }
 }
 
 TEST_CASE("ranks give up when the browsers do not come in time") {

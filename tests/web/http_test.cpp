@@ -267,6 +267,26 @@ TEST_CASE("an upgrade needs its headers, and an origin that may") {
   CHECK(sim.front.connection_count() == 0);
 }
 
+TEST_CASE("each origin that is refused is told once, as long as there are few, and nothing that no browser sends") {
+  std::vector<std::string> told;
+  web::WebOptions options;
+  options.on_refused_origin = [&told](const std::string& origin) { told.push_back(origin); };
+  WebSim sim(1, options);
+  const auto refused = [&sim](const std::string& origin) {
+    CHECK_THAT(sim.ask(upgrade_request("Origin: " + origin + "\r\n")), StartsWith("HTTP/1.1 403 "));
+  };
+  refused("http://10.0.0.1:5173");
+  refused("null");
+  refused("http://10.0.0.1:5173");
+  refused("http://a;reboot");
+  refused("http://" + std::string(300, 'a'));
+  sim.ask(upgrade_request("Origin: http://other.example\r\nOrigin: http://another.example\r\n"));
+  CHECK(told == std::vector<std::string>{"http://10.0.0.1:5173", "null"});
+  for (int port = 1; port <= 20; ++port) refused("http://10.0.0.2:" + std::to_string(port));
+  CHECK(told.size() == 8);
+  CHECK(told.back() == "http://10.0.0.2:6");
+}
+
 TEST_CASE("without a token a page joins only from a name that is known to be this machine's or rank 0's") {
   web::UpgradeRules rules;
   rules.page_port = 7000;

@@ -23,7 +23,7 @@ constexpr std::array<std::pair<int, std::string_view>, 11> kReasons{{
     {200, "OK"},
     {304, "Not Modified"},
     {400, "Bad Request"},
-    {403, "Forbidden"},
+    {kOriginRefused, "Forbidden"},
     {404, "Not Found"},
     {405, "Method Not Allowed"},
     {413, "Payload Too Large"},
@@ -145,7 +145,7 @@ Answer upgrade(const HttpRequest& request, const UpgradeRules& rules) {
   const std::string* key = request.find("sec-websocket-key");
   if (request.count("sec-websocket-key") != 1 || !is_key(*key)) return refuse(400, false);
   if (request.count("origin") > 1) return refuse(400, false);
-  if (!origin_is_allowed(request, rules)) return refuse(403, false);
+  if (!origin_is_allowed(request, rules)) return refuse(kOriginRefused, false);
   HeadWriter head(101);
   head.add("Upgrade", "websocket").add("Connection", "Upgrade").add("Sec-WebSocket-Accept", accept_key(*key));
   return {101, head.finish(), {}, true, true};

@@ -11,6 +11,9 @@
 
 namespace ringlet::web {
 
+/// The status of an answer to a page that may not open a WebSocket because of its origin, and of no other answer.
+inline constexpr int kOriginRefused = 403;
+
 /// The answer to one request. The body's bytes belong to the bundle.
 struct Answer {
   int status = 0;

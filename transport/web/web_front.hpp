@@ -3,6 +3,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,8 @@ struct WebOptions {
   std::size_t max_connections = 64;
   ExchangeLimits exchange;
   WebSocketLimits web_socket;
+  /// Called when a page whose origin may not open a WebSocket tries that first, for a bounded number of origins.
+  std::function<void(const std::string& origin)> on_refused_origin{};
 };
 
 /// Serves the worker page to browsers, and makes links from their WebSockets. It owns a connection until the connection becomes a
@@ -45,6 +48,7 @@ class WebFront final : public HttpExchange::Owner {
 
   void make_room();
   Answer answer(const HttpRequest& request) override;
+  void tell_refused(const std::string& origin);
   void over(HttpExchange& exchange) override;
   void upgraded(HttpExchange& exchange, std::unique_ptr<Link> link) override;
 
@@ -53,6 +57,7 @@ class WebFront final : public HttpExchange::Owner {
   const WebOptions options_;
   const std::function<void(std::unique_ptr<Link>)> on_web_socket_;
   std::list<Visit> visits_;  // oldest first
+  std::set<std::string> refused_origins_;
 };
 
 }  // namespace ringlet::web

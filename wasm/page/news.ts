@@ -27,6 +27,7 @@ export type News =
     }
   | {
       readonly kind: 'prepared';
+      /** Steps done before this tab takes part; it is told again when the others have given their state to this tab. */
       readonly step: number;
       readonly steps: number;
       readonly batch: number;
@@ -68,4 +69,9 @@ export interface TrainingFailure {
   readonly during: Phase;
   /** Whether the Worker had been suspended for seconds just before. */
   readonly slept: boolean;
+}
+
+/** Whether the tab's own part of the training has failed: its trainer cannot go on, or the tab has no memory left. */
+export function isOwnFailure({ code, rank, during }: TrainingFailure): boolean {
+  return during === 'training' && rank < 0 && (code === 'invalid_argument' || code === 'io_error');
 }

@@ -12,16 +12,17 @@ class TabOuterTrainer extends OuterLoop {
 }
 
 /**
- * Trains with few averages until all inner steps are done. `compute` lets the trainer compute a slice, and `taken` runs after each step of
- * this side.
+ * Trains with few averages until all inner steps are done. `compute` lets the trainer compute a slice, and `report` runs when a step of this
+ * side has begun and when it is done.
  */
-export async function trainWithFewAverages(group: Group, trainer: Trainer, compute: () => Promise<void>, taken: () => void): Promise<void> {
+export async function trainWithFewAverages(group: Group, trainer: Trainer, compute: () => Promise<void>, report: () => void): Promise<void> {
   const outer = new TabOuterTrainer(group, trainer.outer());
   await outer.run(trainer.numbers.steps, async (step) => {
     trainer.beginStep(step);
+    report();
     while (trainer.next === next.compute) await compute();
     if (trainer.next === next.failed) throw new RingletError('invalid_argument', trainer.problem);
-    taken();
+    report();
     return trainer.numbers.share;
   });
 }

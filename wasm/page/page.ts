@@ -18,7 +18,8 @@ function join(): void {
   started.addEventListener('message', (event: MessageEvent<News>) => hear(started, event.data));
   started.addEventListener('error', (event) => {
     event.preventDefault();
-    const failure = { code: 'io_error', message: event.message, rank: -1, during: 'looking', slept: false } as const;
+    const during = view.isTraining ? 'training' : 'looking';
+    const failure = { code: 'io_error', message: event.message, rank: -1, during, slept: false } as const;
     hear(started, { kind: 'failed', failure });
   });
   const url = `${location.origin}/${encryption()}`;

@@ -25,7 +25,7 @@ export function watchPresence(note: (text: string) => void): Presence {
   });
   addEventListener('offline', () => {
     offlineUntil = Infinity;
-    note('This device has no network now. If it does not come back within seconds, the training stops.');
+    note('This device has no network now. If it does not come back within seconds, this tab is lost to the others.');
   });
   addEventListener('online', () => {
     offlineUntil = Date.now();

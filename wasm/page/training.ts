@@ -121,10 +121,10 @@ class Reporter {
     this.#tell = tell;
   }
 
-  /** Returns whether a step has been done since the last call. */
+  /** Returns whether this rank has taken part in a step since the last call. */
   report(): boolean {
     const numbers = this.#trainer.numbers;
-    if (!this.#prepared && numbers.parameters > 0) this.#tellPrepared(numbers);
+    if (numbers.parameters > 0 && this.#isBeforeFirstStep(numbers)) this.#tellPrepared(numbers);
     if (numbers.validations > this.#validations) {
       this.#validations = numbers.validations;
       this.#tell({ kind: 'validation', step: numbers.step, loss: numbers.validationLoss });
@@ -133,6 +133,11 @@ class Reporter {
     this.#step = numbers.step;
     this.#tell({ kind: 'step', step: numbers.step, loss: numbers.loss, numbers: this.#numbers(numbers) });
     return true;
+  }
+
+  /** As long as no loss is known, steps are those of the state that the others have given to this rank. */
+  #isBeforeFirstStep({ step, loss }: TrainerNumbers): boolean {
+    return !this.#prepared || (loss === 0 && step !== this.#step);
   }
 
   #tellPrepared({ step, steps, batch, parameters, averageEvery }: TrainerNumbers): void {

@@ -6,7 +6,7 @@ import { toFailure } from '../src/errors.js';
 import { Group } from '../src/group.js';
 import { requestOf } from '../src/join.js';
 import type { WorkerScope } from '../src/remote/worker_channel.js';
-import type { News, Order, Phase, TrainingFailure } from './news.js';
+import { isOwnFailure, type News, type Order, type Phase, type TrainingFailure } from './news.js';
 import { Trainer } from './trainer.js';
 import type { TrainerModule } from './trainer_module.js';
 import { train } from './training.js';
@@ -55,10 +55,14 @@ interface Visit {
   returns: boolean;
 }
 
-/** Whether joining again would change nothing: another token or version, a model without room here, or a group that cannot be reached. */
-function isFinal({ code, during }: TrainingFailure): boolean {
+/**
+ * Whether joining again would change nothing: another token or version, a tab that cannot take its part, which would interrupt the others each
+ * time, or a group that cannot be reached.
+ */
+function isFinal(failure: TrainingFailure): boolean {
+  const { code, during } = failure;
   const unreachable = code === 'timed_out' && during === 'returning';
-  return unreachable || code === 'authentication' || code === 'mismatch' || (code === 'invalid_argument' && during === 'training');
+  return unreachable || code === 'authentication' || code === 'mismatch' || isOwnFailure(failure);
 }
 
 /** Joins and trains, and returns the hash of the parameters at the end. */

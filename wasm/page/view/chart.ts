@@ -1,6 +1,8 @@
 import uPlot from 'uplot';
 
 const height = 220;
+// Distances of marks on the axis of steps, which are whole.
+const wholeSteps = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 
 /** A chart of the loss by step, for training and, now and then, validation. It follows its element's width and the colour scheme. */
 export class LossChart {
@@ -35,7 +37,7 @@ export class LossChart {
   text(): string {
     const losses = this.#training.filter((loss) => loss !== null);
     const validation = this.#validation.filter((loss) => loss !== null);
-    if (losses.length === 0) return '';
+    if (losses.length === 0) return 'No loss is known yet.';
     const training = `Loss of the training: ${losses[0]?.toFixed(3)} at first, ${losses.at(-1)?.toFixed(3)} now.`;
     return validation.length === 0 ? training : `${training} Of the validation: ${validation.at(-1)?.toFixed(3)}.`;
   }
@@ -46,8 +48,9 @@ export class LossChart {
     this.#plot = undefined;
   }
 
-  /** Returns the column of a step. Steps come in order, so this is the last column or a new one. */
+  /** Returns the column of a step, which becomes the last one: a group that has gone back to an earlier state takes steps again. */
   #place(step: number): number {
+    while ((this.#steps.at(-1) ?? step) > step) for (const row of [this.#steps, this.#training, this.#validation]) row.pop();
     if (this.#steps.at(-1) !== step) {
       this.#steps.push(step);
       this.#training.push(null);
@@ -78,7 +81,7 @@ export class LossChart {
       scales: { x: { time: false } },
       cursor: { drag: { x: false, y: false } },
       legend: { live: false },
-      axes: [axis, { ...axis, size: 48 }],
+      axes: [{ ...axis, incrs: wholeSteps }, { ...axis, size: 48 }],
       series: [
         { label: 'step' },
         { label: 'training', stroke: colour('--accent'), width: 2, points: { show: false }, spanGaps: true },

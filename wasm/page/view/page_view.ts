@@ -26,6 +26,10 @@ export class PageView {
     this.#chart = new LossChart(byId('chart'));
   }
 
+  get #takesPart(): boolean {
+    return this.#state === 'joining' || this.#state === 'waiting' || this.#state === 'training';
+  }
+
   get isTraining(): boolean {
     return this.#state === 'training';
   }
@@ -52,10 +56,10 @@ export class PageView {
     this.#say('Joining', 'Looking for the group.');
   }
 
-  /** Shows a remark that stays until the next one; an empty one removes it. */
+  /** Shows a remark on what this tab needs to take part. It stays until the next one, or the end; an empty one removes it. */
   note(text: string): void {
     write('note', text);
-    show('note', text !== '');
+    show('note', text !== '' && this.#takesPart);
   }
 
   /** Shows the news. `offline` says that the device had no network shortly before. */
@@ -87,6 +91,8 @@ export class PageView {
         return write('text', news.text);
       case 'finished':
         this.#set('finished');
+        // With few averages a slow tab leaves the last steps to the others.
+        this.#showStep(this.#steps);
         return this.#say('Finished', `All ranks hold the same model (${news.parameterHash}). You may close this tab.`);
       case 'failed':
         return this.#failed(news.failure, offline);
@@ -104,9 +110,9 @@ export class PageView {
 
   #prepared({ step, steps, batch, parameters, averageEvery }: Extract<News, { kind: 'prepared' }>): void {
     this.#steps = steps;
-    const bar = byId<HTMLProgressElement>('steps');
-    bar.max = steps;
-    bar.value = step;
+    byId<HTMLProgressElement>('steps').max = steps;
+    this.#showStep(step);
+    this.#describeChart();
     for (const id of ['steps', 'progress', 'numbers']) show(id, true);
     const averages = averageEvery > 0 ? `, an average every ${averageEvery} steps` : '';
     const plan = `A model of ${numberText(parameters)} parameters, ${steps} steps of ${batch} samples${averages}.`;
@@ -114,15 +120,19 @@ export class PageView {
   }
 
   #step(step: number, loss: number, numbers: Numbers): void {
-    byId<HTMLProgressElement>('steps').value = step;
+    this.#showStep(step);
     this.#chart.addTraining(step, loss);
     this.#describeChart();
-    write('step', `${step} of ${this.#steps}`);
     write('tokens', numberText(numbers.tokensPerSecond));
     write('share', `${numbers.samples} of ${numbers.batch}`);
     write('communication', `${Math.round(100 * numbers.communicationShare)} %`);
     write('sent', bytesText(numbers.sent));
     write('received', bytesText(numbers.received));
+  }
+
+  #showStep(step: number): void {
+    byId<HTMLProgressElement>('steps').value = step;
+    write('step', `${step} of ${this.#steps}`);
   }
 
   #left(failure: TrainingFailure, offline: boolean): void {
@@ -159,6 +169,7 @@ export class PageView {
     this.#state = state;
     for (const id of ['state', 'news']) byId(id).dataset['state'] = state;
     write('state', stateNames[state]);
+    if (!this.#takesPart) this.note('');
     document.title = `${stateNames[state]} – Ringlet`;
   }
 

@@ -1,4 +1,4 @@
-import type { TrainingFailure } from '../news.js';
+import { isOwnFailure, type TrainingFailure } from '../news.js';
 
 /** Explains a failure to a person: what happened, what to do, and whether another token or another try may help. */
 export interface Explanation {
@@ -31,7 +31,7 @@ export function explain(failure: TrainingFailure, mine: number, offline: boolean
 
 /** Says why this tab joins a group again that goes on without it. */
 export function explainReturn(failure: TrainingFailure, mine: number, offline: boolean): Pick<Explanation, 'headline' | 'advice'> {
-  const advice = 'The others go on. This tab joins them again by itself.';
+  const advice = 'If the others go on, this tab joins them again by itself.';
   if (failure.slept || offline || (mine >= 0 && failure.rank === mine)) {
     return { headline: 'This tab was left out while it was away', advice };
   }
@@ -73,7 +73,17 @@ function explainJoining(failure: TrainingFailure): Explanation {
 function explainTraining(failure: TrainingFailure, mine: number, away: boolean): Explanation {
   const again = 'Ask whoever started the training to start it again, then join again.';
   const common = { askForToken: false, mayTryAgain: true };
-  if (away || (mine >= 0 && failure.rank === mine)) {
+  if (isOwnFailure(failure)) {
+    return failure.code === 'io_error'
+      ? {
+          headline: 'This tab has failed',
+          advice: 'The fault is not that of the others; perhaps this device has no memory left. Close other tabs, then join again.',
+          ...common,
+        }
+      : { headline: 'This tab cannot train on', advice: 'Tell whoever started the training what is said here.', ...common };
+  }
+  const wasMissed = failure.rank === mine && (failure.code === 'peer_lost' || failure.code === 'timed_out');
+  if (away || (mine >= 0 && wasMissed)) {
     return {
       headline: 'This tab was away for too long',
       advice: `It was asleep or without network, so the others went on without it or stopped. Keep it in front and the screen on. ${again}`,

@@ -58,8 +58,12 @@ export class LocalEngine implements Engine {
   #seat: Seat = { rank: -1, size: 0, guests: 0, elastic: false, epoch: 0 };
   #world = 0;
   #group = 0;
+  // This side's user has left the world.
   #closing: Promise<void> | undefined;
-  #closed = false;
+  #leaving: Promise<void> | undefined;
+  // How the world has failed, and how it stood then.
+  #failure: Completion | undefined;
+  #lastState: WorldState | undefined;
   #traffic: Traffic = { sent: 0, received: 0 };
   #toldTraffic = 0;
   readonly #listener: Listener = {
@@ -72,7 +76,13 @@ export class LocalEngine implements Engine {
       this.#seat = { ...this.#seat, elastic: true };
       this.#tell({ kind: 'knocking' });
     },
-    failed: (_world, code, rank, text) => this.#tell({ kind: 'failed', failure: failureOf(code, text, rank) }),
+    failed: (_world, code, rank, text) => {
+      this.#failure = { code, rank, text, value: 0 };
+      this.#lastState = this.#readState();
+      this.#tell({ kind: 'failed', failure: failureOf(code, text, rank) });
+      // The links and timers of a world that nobody leaves would keep a program in Node running.
+      void this.#leaveWorld();
+    },
   };
 
   private constructor(module: RingletModule, onProgress: (progress: Progress) => void) {
@@ -114,7 +124,7 @@ export class LocalEngine implements Engine {
   }
 
   get traffic(): Traffic {
-    if (this.#world > 0 && !this.#closed) {
+    if (this.#world > 0 && this.#leaving === undefined) {
       // The world's handle is invalid once the world has been left.
       this.#traffic = { sent: this.module._ringlet_bytes_sent(this.#world), received: this.module._ringlet_bytes_received(this.#world) };
     }
@@ -142,14 +152,15 @@ export class LocalEngine implements Engine {
       },
       ({ value }) => {
         for (const text of texts) this.memory.release(text);
-        return value;
+        // The world may fail, and be gone, before the promise is awaited.
+        this.#seat = { ...this.#seat, epoch: this.module._ringlet_world_epoch(this.#world) };
+        return this.#membershipOf(value);
       },
     );
-    this.#group = await joining.catch((error: unknown) => {
+    const membership = await joining.catch((error: unknown) => {
       throw tokenError(error) ?? error;
     });
-    const membership = this.#membershipOf(this.#group);
-    this.#seat = { ...this.#seat, epoch: this.module._ringlet_world_epoch(this.#world) };
+    this.#group = membership.group;
     this.#tell({ kind: 'joined', ...this.#seat });
     return membership;
   }
@@ -198,7 +209,8 @@ export class LocalEngine implements Engine {
   vote({ group, mine, trains, timeout }: VoteRequest): Promise<boolean> {
     if (this.#closing !== undefined) return Promise.reject(this.#cancelled());
     return this.#tickets.open(
-      (ticket) => this.#refusal(this.module._ringlet_vote(ticket, group, Math.ceil(timeout ?? 0), Number(mine), Number(trains))),
+      (ticket) =>
+        this.#end ?? this.#refusal(this.module._ringlet_vote(ticket, group, Math.ceil(timeout ?? 0), Number(mine), Number(trains))),
       ({ code, value }) => code === 0 && value !== 0,
     );
   }
@@ -216,6 +228,10 @@ export class LocalEngine implements Engine {
 
   async worldState(): Promise<WorldState> {
     if (this.#closing !== undefined) throw new InvalidArgument('this side has left this world');
+    return this.#lastState ?? this.#readState();
+  }
+
+  #readState(): WorldState {
     const failure = this.#refusal(this.module._ringlet_world_failure(this.#world));
     const doors = Array.from({ length: this.#seat.size - this.#seat.guests }, (_, rank) =>
       this.memory.text(this.module._ringlet_world_door(this.#world, rank)),
@@ -229,6 +245,7 @@ export class LocalEngine implements Engine {
 
   async revoke(): Promise<void> {
     if (this.#closing !== undefined) throw new InvalidArgument('this side has left this world');
+    if (this.#failure !== undefined) return;
     const refusal = this.#refusal(this.module._ringlet_revoke(this.#world));
     if (refusal !== undefined) throw toError(failureOf(refusal.code, refusal.text, refusal.rank));
   }
@@ -247,7 +264,7 @@ export class LocalEngine implements Engine {
 
   /** Leaves the world, or ends joining. Never rejects; may be called again. */
   close(): Promise<void> {
-    this.#closing ??= this.#leaveWorld();
+    this.#closing ??= this.#leaveWorld().then(() => this.#tickets.completeAll(left));
     return this.#closing;
   }
 
@@ -273,7 +290,7 @@ export class LocalEngine implements Engine {
       return finish(completion);
     };
     return this.#order.start(group, stream, isProcedure, () =>
-      this.#tickets.open((ticket) => (this.#closing === undefined ? this.#refusal(start(ticket)) : left), end),
+      this.#tickets.open((ticket) => this.#end ?? this.#refusal(start(ticket)), end),
     );
   }
 
@@ -294,18 +311,20 @@ export class LocalEngine implements Engine {
     return this.#membershipOf(this.#group);
   }
 
-  async #leaveWorld(): Promise<void> {
+  #leaveWorld(): Promise<void> {
     void this.traffic;
-    if (this.#world > 0) {
-      this.#closed = true;
-      await this.#tickets
-        .open(
-          (ticket) => this.#refusal(this.module._ringlet_leave(ticket, this.#world)),
-          () => undefined,
-        )
-        .catch(() => undefined);
-    }
-    this.#tickets.completeAll(left);
+    this.#leaving ??= this.#tickets
+      .open(
+        (ticket) => (this.#world > 0 ? this.#refusal(this.module._ringlet_leave(ticket, this.#world)) : left),
+        () => undefined,
+      )
+      .catch(() => undefined);
+    return this.#leaving;
+  }
+
+  /** Why nothing can be started any more; undefined as long as something can. */
+  get #end(): Completion | undefined {
+    return this.#closing === undefined ? this.#failure : left;
   }
 
   #idle(group: number): Promise<void> {

@@ -35,16 +35,18 @@ export class RemoteEngine implements Engine {
   #traffic: Traffic = { sent: 0, received: 0 };
   #world = -1;
   #closing: Promise<void> | undefined;
-  // The Worker has ended by itself, and answers nothing any more.
-  #ended: Failure | undefined;
+  #retiring: Promise<void> | undefined;
+  // Why the Worker is not asked any more, and how its world stood: this has failed, or the Worker has ended by itself.
+  #ended: (WorldState & { readonly failure: Failure }) | undefined;
 
   constructor(channel: Channel, onProgress: (progress: Progress) => void) {
     this.#channel = channel;
     this.#onProgress = onProgress;
     channel.onMessage((reply: Reply) => this.#hear(reply));
     channel.onFailure((message) => {
-      this.#ended = { code: 'io_error', message: `the group's Worker ended: ${message}`, rank: -1 };
-      this.#failAll(this.#ended);
+      const failure = { code: 'io_error', message: `the group's Worker ended: ${message}`, rank: -1 } as const;
+      this.#ended = { failure, lineage: 0n, doors: [] };
+      this.#failAll(failure);
     });
   }
 
@@ -120,7 +122,7 @@ export class RemoteEngine implements Engine {
 
   async worldState(): Promise<WorldState> {
     if (this.#closing !== undefined) throw new InvalidArgument('this side has left this world');
-    return this.#ended === undefined ? this.#ask({ kind: 'state' }) : { failure: this.#ended, lineage: 0n, doors: [] };
+    return this.#ended ?? this.#ask({ kind: 'state' });
   }
 
   async revoke(): Promise<void> {
@@ -139,14 +141,23 @@ export class RemoteEngine implements Engine {
 
   /** Leaves the world or ends joining, and then ends the Worker. Never rejects; may be called again. */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    this.#closing ??= this.#retiring ?? this.#leaveWorld({ code: 'cancelled', message: 'the group was left', rank: -1 });
     return this.#closing;
   }
 
-  async #close(): Promise<void> {
+  /** Leaves the world and ends the Worker. What has no answer then fails for the given reason. */
+  async #leaveWorld(reason: Failure): Promise<void> {
     await this.#send({ kind: 'leave', group: this.#world }).catch(() => undefined);
     this.#channel.end();
-    this.#failAll({ code: 'cancelled', message: 'the group was left', rank: -1 });
+    this.#failAll(reason);
+  }
+
+  /** Ends the Worker of a world that has failed, since it would keep a program in Node running. */
+  async #retire(failure: Failure): Promise<void> {
+    const state = await this.#send<WorldState>({ kind: 'state' }).catch(() => ({ lineage: 0n, doors: [] }));
+    const leaving = this.#leaveWorld(failure);
+    this.#ended ??= { ...state, failure };
+    await leaving;
   }
 
   #ask<T>(request: WithoutId<Request>, transfer: ArrayBuffer[] = []): Promise<T> {
@@ -155,7 +166,7 @@ export class RemoteEngine implements Engine {
   }
 
   #send<T>(request: WithoutId<Request>, transfer: ArrayBuffer[] = []): Promise<T> {
-    if (this.#ended !== undefined) return Promise.reject(toError(this.#ended));
+    if (this.#ended !== undefined) return Promise.reject(toError(this.#ended.failure));
     return new Promise<T>((resolve, reject) => {
       const id = ++this.#last;
       this.#waiting.set(id, { resolve, reject });
@@ -176,6 +187,7 @@ export class RemoteEngine implements Engine {
       const { kind, ...seat } = progress;
       this.#seat = seat;
     }
+    if (progress.kind === 'failed') this.#retiring ??= this.#retire(progress.failure);
     if (progress.kind === 'traffic') this.#traffic = { sent: progress.sent, received: progress.received };
     this.#onProgress(progress);
   }

@@ -65,6 +65,22 @@ test('training is shown in words, numbers, a ring and a chart, on a phone and on
   }
 });
 
+test('a tab that comes to a training that runs shows its step, and no loss as long as none is known', async () => {
+  const { page } = await openPage(browser, { viewport: phone });
+  await page.goto(`${url}#token=late`);
+  await page.getByText('No loss is known yet').waitFor({ timeout: 10_000 });
+  assert.equal(await text(page, 'step'), '120 of 200');
+  await page.context().close();
+});
+
+test('all steps are done at the end, also those that this tab has left to the others', async () => {
+  const { page } = await openPage(browser, { viewport: phone });
+  await page.goto(`${url}#token=finished`);
+  await page.getByRole('heading', { name: 'Finished' }).waitFor();
+  assert.equal(await text(page, 'step'), '200 of 200');
+  await page.context().close();
+});
+
 test('the token is taken out of the address bar, and kept for a reload', async () => {
   const { page, complaints } = await openPage(browser, { viewport: phone });
   await page.goto(`${url}#token=waiting`);
@@ -104,6 +120,34 @@ test('a lost rank is named, marked in the ring, and one may join again', async (
   await page.getByRole('button', { name: 'Join again' }).click();
   await page.getByText('Rank 1 was lost').waitFor();
   assert.deepEqual(complaints, []);
+  await page.context().close();
+});
+
+test('a tab whose Worker fails while it trains says so', async () => {
+  const { page } = await openPage(browser, { viewport: phone });
+  await page.goto(`${url}#token=crashes`);
+  await page.getByRole('button', { name: 'Join again' }).waitFor();
+  assert.equal(await text(page, 'headline'), 'This tab has failed');
+  assert.match(await text(page, 'detail'), /out of memory/);
+  await page.context().close();
+});
+
+test('what a tab needs to take part is said while it does', async () => {
+  const { page } = await openPage(browser, { viewport: phone });
+  for (const [token, isShown] of [
+    ['training', true],
+    ['finished', false],
+    ['lost', false],
+  ] as const) {
+    await page.goto('about:blank');
+    await page.goto(`${url}#token=${token}`);
+    await page.locator('#sample').waitFor();
+    await page.context().setOffline(true);
+    const note = page.locator('#note', { hasText: 'This device has no network now' });
+    await note.waitFor({ state: 'attached' });
+    assert.equal(await note.isVisible(), isShown, token);
+    await page.context().setOffline(false);
+  }
   await page.context().close();
 });
 

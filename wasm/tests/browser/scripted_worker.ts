@@ -41,8 +41,10 @@ export const scripts: Readonly<Record<string, News[]>> = {
   waiting: training.slice(0, 3),
   training,
   finished: [...training, { kind: 'finished', parameterHash: '0123456789abcdef' }],
+  late: [...training.slice(0, 5), { kind: 'prepared', step: 120, steps: 200, batch: 16, parameters: 112_896, averageEvery: 0 }],
   wrong: [{ kind: 'connecting' }, failed({ code: 'authentication', message: 'the token is not the one of this world', during: 'looking' })],
   complete: [{ kind: 'connecting' }, failed({ code: 'invalid_argument', message: 'the group is complete', during: 'looking' })],
+  crashes: training,
   lost: [...training, failed({ rank: 1 })],
 };
 
@@ -50,6 +52,7 @@ export const scripts: Readonly<Record<string, News[]>> = {
 export const scriptedWorker = `
   const scripts = ${JSON.stringify(scripts)};
   addEventListener('message', ({ data }) => {
+    if (data.token === 'crashes') setTimeout(() => { throw new RangeError('out of memory'); });
     for (const news of scripts[data.token] ?? scripts.wrong) postMessage(news);
   });
 `;

@@ -158,6 +158,24 @@ test('a group that is not elastic has one world', async (context) => {
   }
 });
 
+test('a program in Node ends when its group has failed, also where it does not leave', async (context) => {
+  const records = new Records(context);
+  const program = [nativeTrainer, '10', '1', records.journals, '--loop'];
+  const guest = await installed.write('unleft_guest');
+  for (const worker of [false, true]) {
+    const served = Served.start({ ranks: 1, browsers: 1, steps: 10, elastic: false, program, page: records.folder });
+    context.after(() => served.stop());
+    const stays = spawn(process.execPath, [guest, await served.link(), String(worker)], { stdio: ['ignore', 'pipe', 'inherit'] });
+    context.after(() => stays.kill('SIGKILL'));
+    let said = '';
+    for await (const data of stays.stdout) {
+      if (said === '') served.kill(0);
+      said += String(data);
+    }
+    assert.equal(said, 'joined\npeer_lost 0\npeer_lost 0\nleft\n');
+  }
+});
+
 test('tabs with a loop of their own go on when a native rank is killed, or one of them revokes the epoch', async (context) => {
   const records = new Records(context);
   const steps = 700;

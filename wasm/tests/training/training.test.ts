@@ -59,7 +59,10 @@ async function trainsToTheEnd(context: TestContext, options: ServeOptions, name:
   assert.equal(report['ranks'], options.ranks + options.browsers);
   for (const detail of details) assert.ok(detail.includes(String(report['parameter_hash'])), `${detail}\n${JSON.stringify(report)}`);
   assert.ok(Number(report['val_loss_last']) < 0.8 * Number(report['val_loss_first']), JSON.stringify(report));
-  for (const { page } of tabs) assert.notEqual(await page.locator('#text').innerText(), '');
+  for (const { page } of tabs) {
+    assert.notEqual(await page.locator('#text').innerText(), '');
+    assert.equal(await page.locator('#step').innerText(), `${options.steps} of ${options.steps}`);
+  }
   await Promise.all(tabs.map(({ page }, tab) => screenshot(page, `${name}-finished-tab${tab}`)));
   noComplaints(tabs);
   return report;

@@ -22,7 +22,12 @@ class ScriptedChannel implements Channel {
   onFailure(handler: (message: string) => void): void {
     this.fail = handler;
   }
-  end(): void {}
+  tell(reply: Reply): void {
+    this.#onMessage(reply);
+  }
+  end(): void {
+    this.posted.push('end');
+  }
 }
 
 test('a Worker that has ended keeps nobody waiting', async () => {
@@ -39,6 +44,24 @@ test('a Worker that has ended keeps nobody waiting', async () => {
   await engine.close();
   await assert.rejects(engine.worldState(), { code: 'invalid_argument', message: /has left/ });
   await assert.rejects(engine.revoke(), { code: 'invalid_argument', message: /has left/ });
+});
+
+test('the Worker of a world that has failed ends, and what it knew is kept', async () => {
+  const channel = new ScriptedChannel();
+  const engine = new RemoteEngine(channel, () => undefined);
+  await engine.join({} as never, undefined);
+  const failure = { code: 'peer_lost', message: 'lost rank 0', rank: 0 } as const;
+  const state = { failure, lineage: 5n, doors: ['10.0.0.1:7000'] };
+  channel.tell({ kind: 'progress', progress: { kind: 'failed', failure } });
+  channel.tell({ kind: 'done', id: 2, value: state });
+  await new Promise(setImmediate);
+  assert.deepEqual(channel.posted, ['join', 'state', 'leave']);
+  await assert.rejects(engine.placement(1), failure);
+  assert.deepEqual(await engine.worldState(), state);
+  const closed = engine.close();
+  channel.tell({ kind: 'done', id: 3, value: undefined });
+  await closed;
+  assert.deepEqual(channel.posted, ['join', 'state', 'leave', 'end']);
 });
 
 test('a Worker holds one group in its life; a function makes others', async () => {

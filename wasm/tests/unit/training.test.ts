@@ -95,6 +95,18 @@ test('the trainer is asked what comes next, and gets it', async () => {
   assert.deepEqual(last, { kind: 'text', text: 'x'.repeat(240) });
 });
 
+test('a tab that gets the state of the others tells their steps, and a loss once it has taken one itself', async () => {
+  const trainer = new ScriptedTrainer([
+    [next.broadcast, { parameters: 100, steps: 200, batch: 4, context: 8 }],
+    [next.broadcast, { step: 120 }],
+    [next.compute, { step: 121, loss: 4 }],
+  ]);
+  const news: News[] = [];
+  await train(fakeGroup(trainer.calls), trainer as unknown as Trainer, (item) => news.push(item));
+  const steps = news.map((item) => (item.kind === 'prepared' || item.kind === 'step') && [item.kind, item.step]).filter(Boolean);
+  assert.deepEqual(steps, [['prepared', 0], ['prepared', 120], ['step', 121]]);
+});
+
 test('what the trainer finds wrong ends the training', async () => {
   const trainer = new ScriptedTrainer([[next.failed, {}]]);
   await assert.rejects(
@@ -124,6 +136,7 @@ class TrainerOfFewAverages {
   compute(): boolean {
     this.parameters.w[0] = (this.parameters.w[0] ?? 0) + 1;
     ++this.numbers.step;
+    this.numbers.loss = 4;
     this.next = this.numbers.step - 1 === this.failsIn ? next.failed : next.outer;
     return true;
   }
@@ -186,7 +199,7 @@ test('a trainer that asks for few averages gets its inner steps, and an average 
   assert.equal(trainer.parameters.w[0], 6);
   const [prepared] = news;
   assert.deepEqual(prepared?.kind === 'prepared' && prepared.averageEvery, 2);
-  assert.equal(news.filter(({ kind }) => kind === 'step').length, 5);
+  assert.equal(news.filter(({ kind }) => kind === 'step').length, 6);
 });
 
 test('a loss that is no number, or a rank that is lost, ends the training with few averages in this world', async () => {

@@ -20,6 +20,10 @@ test('each failure is told in plain words, with what to do', () => {
   assert.equal(headline({ rank: 3 }), 'This tab was away for too long');
   assert.equal(headline({ rank: 0, slept: true }), 'This tab was away for too long');
   assert.equal(headline({ rank: 0 }, 3, true), 'This tab was away for too long');
+  assert.equal(headline({ rank: 3, code: 'protocol_error' }), 'The training stopped');
+  assert.equal(headline({ code: 'invalid_argument' }), 'This tab cannot train on');
+  assert.equal(headline({ code: 'io_error', slept: true }), 'This tab has failed');
+  assert.equal(headline({ code: 'io_error', rank: 1 }), 'The training stopped');
   assert.equal(headline({ code: 'cancelled' }), 'The training was stopped');
   assert.equal(headline({ code: 'mismatch' }), 'The ranks do not fit together');
   assert.equal(headline({ during: 'looking', code: 'invalid_argument' }, -1), 'The group takes no more tabs');
