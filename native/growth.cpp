@@ -29,11 +29,12 @@ constexpr auto kPatienceWithOthers = std::chrono::seconds(15);
 
 // --- the next world ---
 
-Growth::Growth(WorldConfig next, Address coordinator) : stop_(next.stop) {
+Growth::Growth(WorldConfig next, WorldStart start, Address coordinator) : stop_(start.stop) {
   if (next.options.rank == 0) next.meeting.on_listening = [progress = progress_](std::uint16_t port) { progress->set_port(port); };
   try {
-    thread_ =
-        std::thread([this, next = std::move(next), coordinator = std::move(coordinator)]() mutable { form(std::move(next), coordinator); });
+    thread_ = std::thread([this, next = std::move(next), start = std::move(start), coordinator = std::move(coordinator)]() mutable {
+      form(std::move(next), start, coordinator);
+    });
   } catch (const std::system_error&) {
     progress_->fail();
   }
@@ -46,10 +47,10 @@ Growth::~Growth() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Growth::form(WorldConfig next, const Address& coordinator) {
+void Growth::form(WorldConfig next, const WorldStart& start, const Address& coordinator) {
   try {
     meet_at(coordinator, next.reach, next.hosts, next.options.rank, next.meeting);
-    world_ = std::make_shared<NativeWorld>(next);
+    world_ = std::make_shared<NativeWorld>(next, start);
     watch_world();
   } catch (const std::exception&) {
     // The processes that join are told why by their own meeting.
@@ -113,7 +114,7 @@ std::uint64_t SharedGroup::lineage() {
   return found;
 }
 
-bool SharedGroup::has_joined() const { return world_->config().joined && epoch() == world_->first_epoch(); }
+bool SharedGroup::has_joined() const { return world_->start().entry == WorldEntry::join && epoch() == world_->first_epoch(); }
 
 int SharedGroup::waiting() { return world_->elastic() ? world_->door()->waiting() : 0; }
 
@@ -184,9 +185,11 @@ std::shared_ptr<Growth> SharedGroup::form_next(const CallOptions& call, const Kn
   const Address coordinator{coordinator_host(), 0};
   std::shared_ptr<Growth> growth;
   const auto form = [&](const GrowthPlan& plan, std::uint16_t port) {
-    WorldConfig next = config_of_growth(plan);
-    next.stop = stop;
-    growth = std::make_shared<Growth>(std::move(next), Address{coordinator.host, port});
+    WorldStart start = world_->start();
+    start.entry = WorldEntry::growth;
+    start.lineage = lineage();
+    start.stop = stop;
+    growth = std::make_shared<Growth>(config_of_growth(plan), std::move(start), Address{coordinator.host, port});
   };
   BeginGrowth::Calls calls;
   calls.listen = [&](const GrowthPlan& plan) {
@@ -240,18 +243,13 @@ WorldConfig SharedGroup::config_of_growth(const GrowthPlan& plan) {
   next.meeting.timeout = kFormingTimeout;
   next.meeting.world_id = random_world_id();
   next.meeting.coordinator_listens = core_rank() != 0;
-  next.listening_descriptor.reset();
-  next.door = world_->door();
-  if (next.door->page_port() != 0) next.web.page_port = next.door->page_port();
-  next.membership = world_->membership();
-  next.lineage = lineage();
+  if (world_->door()->page_port() != 0) next.web.page_port = world_->door()->page_port();
   next.join.clear();
-  next.joined = false;
   return next;
 }
 
 void SharedGroup::send_tickets(const WorldConfig& next, const Address& coordinator, const GrowthPlan& plan) {
-  wire::Ticket ticket = ticket_to(next.options, plan, coordinator, next.lineage, kFormingTimeout);
+  wire::Ticket ticket = ticket_to(next.options, plan, coordinator, lineage(), kFormingTimeout);
   ticket.page_port = next.web.page_port.value_or(0);
   world_->door()->send_tickets(ticket);
 }

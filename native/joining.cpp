@@ -26,10 +26,10 @@ std::string name_for_people() {
   return self.program + " (process " + std::to_string(self.pid) + ") on " + self.host;
 }
 
-void follow_ticket(const wire::Ticket& ticket, WorldConfig& config) {
+void follow_ticket(const wire::Ticket& ticket, WorldConfig& config, WorldStart& start) {
   throw_if_failed(use_ticket(ticket, kMaxWorldSize, config.options));
   if (ticket.page_port != 0) config.web.page_port = static_cast<std::uint16_t>(ticket.page_port);
-  config.lineage = ticket.lineage;
+  start.lineage = ticket.lineage;
   config.meeting.timeout = Duration::milliseconds(ticket.wait_ms);
   config.meeting.coordinator_listens = true;
   meet_at({ticket.host, static_cast<std::uint16_t>(ticket.port)}, config.reach, config.hosts, config.options.rank, config.meeting);
@@ -79,10 +79,8 @@ wire::Ticket Knocker::await_ticket() {
   return answer_.value();
 }
 
-std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
-  if (!config.door) config.door = std::make_shared<Door>(config.door_options, config.token, config.encrypts(), config.ciphers);
-  if (!config.membership) config.membership = std::make_shared<MembershipLog>(config.membership_descriptor);
-  config.joined = true;
+std::shared_ptr<SharedGroup> join_group(WorldConfig config, WorldStart start) {
+  start.entry = WorldEntry::join;
   const auto deadline = Clock::now() + std::chrono::nanoseconds(config.meeting.timeout.nanoseconds);
   std::string failure;
   while (true) {
@@ -96,11 +94,11 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
       throw_if_failed({error.status().code(), error.status().text() + "; it was admitted before, and that failed: " + failure});
     }
     try {
-      follow_ticket(ticket, config);
-      const auto world = std::make_shared<NativeWorld>(config);
+      follow_ticket(ticket, config, start);
+      const auto world = std::make_shared<NativeWorld>(config, start);
       const auto group = std::make_shared<SharedGroup>(world)->await_members(ticket);
       world->enter_by_joining(group->epoch());
-      config.door->open();
+      start.door->open();
       return group;
     } catch (const Error& error) {
       // The members have dropped this growth, or will, and admit this process with the next one.
@@ -115,14 +113,12 @@ std::shared_ptr<SharedGroup> SharedGroup::rejoin() {
   WorldConfig config = world_->config();
   config.join = doors_of_others();
   if (config.join.empty()) refuse("no other rank of this world has a door that this one knows");
-  config.door = world_->door();
-  config.membership = world_->membership();
-  // Two that are to join again must not wait at each other's doors.
-  config.door->shut();
-  config.listening_descriptor.reset();
-  config.stop.reset();
   config.meeting.timeout = kRejoinTimeout;
-  return join_group(std::move(config));
+  WorldStart start = world_->start();
+  start.stop.reset();
+  // Two that are to join again must not wait at each other's doors.
+  start.door->shut();
+  return join_group(std::move(config), std::move(start));
 }
 
 std::vector<Address> SharedGroup::doors_of_others() {

@@ -41,7 +41,7 @@ Succession SharedGroup::await_succession(std::chrono::milliseconds timeout) {
       driver.set(wait->done);
     });
   });
-  const Interruption interruption{interruption_.is_wanted, [wait, &driver = driver(), interruptions = world_->config().interruptions] {
+  const Interruption interruption{interruption_.is_wanted, [wait, &driver = driver(), interruptions = world_->start().interruptions] {
                                     if (wait->done.is_set()) return;
                                     wait->interrupted = true;
                                     ++*interruptions;

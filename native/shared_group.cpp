@@ -34,9 +34,9 @@ Status apply(const CallOptions& call, Result<Task>& task) {
 }
 
 /// `end` may run when the group is gone, but not the world.
-Interruption interruption_of(const WorldConfig& config, World& world) {
-  if (!config.interrupted) return {};
-  return {config.interrupted, [&world, interruptions = config.interruptions] {
+Interruption interruption_of(const NativeWorld& native, World& world) {
+  if (!native.config().interrupted) return {};
+  return {native.config().interrupted, [&world, interruptions = native.start().interruptions] {
             const int rank = world.options().rank;
             ++*interruptions;
             world.fail({Errc::cancelled, "rank " + std::to_string(rank) + " was interrupted while it waited", rank});
@@ -75,7 +75,7 @@ SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world, ringlet::World& cor
       core_(core),
       driver_(world_->driver()),
       engine_(engine),
-      interruption_(interruption_of(world_->config(), core)),
+      interruption_(interruption_of(*world_, core)),
       may_be_read_(may_be_read(world_->config(), engine.options())) {}
 
 SharedGroup::~SharedGroup() {

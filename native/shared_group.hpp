@@ -90,7 +90,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   /// How a caller of this group that waits is interrupted: by the end of the world.
   const Interruption& interruption() const { return interruption_; }
   /// How often that has happened in this world and those before it.
-  int interruptions() const { return *world_->config().interruptions; }
+  int interruptions() const { return *world_->start().interruptions; }
   /// For callers that wait by other means: ends the world where they are to be interrupted.
   void poll_interruption();
   /// Why works that have not ended never will.

@@ -196,7 +196,7 @@ TEST_CASE("a process that goes between its meeting and the switch is lost like a
     config.status = false;
     config.meeting.coordinator = Address{ticket.host, static_cast<std::uint16_t>(ticket.port)};
     {
-      const native::NativeWorld world(config);
+      const native::NativeWorld world(config, native::make_start(config));
     }
     gone.count_down();
   });
@@ -272,9 +272,10 @@ TEST_CASE("a process that has met the members but is not one says nothing of a g
     auto options = joiner_options(doors.of(0));
     options.connect_timeout = 3s;
     native::WorldConfig config = native::make_world_config(options, [](std::string_view) { return std::nullopt; });
-    config.membership_descriptor = told[1];
-    config.door_options.page_socket = page.descriptor;
-    const std::string failure = failure_of<Timeout>([&] { (void)native::join_group(config); });
+    native::DoorSockets sockets;
+    sockets.page.reset(page.descriptor);
+    const auto start = native::make_start(config, std::move(sockets), UniqueFd(told[1]));
+    const std::string failure = failure_of<Timeout>([&] { (void)native::join_group(config, start); });
     expect(failure.find("it was admitted before, and that failed") != std::string::npos, "nobody is left who has the group's state");
   });
   run_elastic(1, [&](Group& world) {
