@@ -5,6 +5,7 @@
 #include "core/base/refuse.hpp"
 #include "core/engine/requests.hpp"
 #include "core/gradients/bucket.hpp"
+#include "native/joining.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -235,12 +236,12 @@ Reformed Group::reform(const CallOptions& options) const {
 
 bool Group::agree(bool mine, const CallOptions& options) const { return shared_->agree(mine, options); }
 void Group::revoke() const { shared_->revoke(); }
-Group Group::rejoin() const { return Group(shared_->rejoin()); }
+Group Group::rejoin() const { return Group(native::rejoin(*shared_)); }
 void Group::leave() const { shared_->leave(); }
 std::string Group::door() const { return shared_->door(); }
 
 std::optional<Reformed> Group::admit(const CallOptions& options) const {
-  auto grown = shared_->admit(options);
+  auto grown = shared_->admission().admit(options);
   if (!grown) return std::nullopt;
   const std::uint64_t lineage = grown->lineage();
   Reformed next{Group(std::move(grown)), {}, {}, lineage};

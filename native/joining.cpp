@@ -8,7 +8,6 @@
 
 #include "core/base/refuse.hpp"
 #include "core/engine/requests.hpp"
-#include "native/growth.hpp"
 #include "native/hostfile.hpp"
 #include "native/this_process.hpp"
 
@@ -33,6 +32,30 @@ void follow_ticket(const wire::Ticket& ticket, WorldConfig& config, WorldStart& 
   config.meeting.timeout = Duration::milliseconds(ticket.wait_ms);
   config.meeting.coordinator_listens = true;
   meet_at({ticket.host, static_cast<std::uint16_t>(ticket.port)}, config.reach, config.hosts, config.options.rank, config.meeting);
+}
+
+/// For a process that has met the members: waits until they have switched to this world, and returns the group in which they are, which is
+/// that of a later epoch where a rank was lost meanwhile. Throws where they have given it up.
+std::shared_ptr<SharedGroup> await_members(const std::shared_ptr<SharedGroup>& group, const wire::Ticket& ticket) {
+  if (group->run_unless_failed({}, make_barrier(group->options()))) return group;
+  const Status failure = group->world_failure();
+  CallOptions call;
+  call.timeout = kPatienceWithOthers;
+  std::vector<int> met;
+  std::uint64_t lineage = 0;
+  auto next = group->reform(call, met, lineage);
+  if (!is_among_members(met, ticket)) throw_if_failed(failure);
+  return next;
+}
+
+std::vector<Address> doors_of_others(SharedGroup& group) {
+  std::vector<Address> doors;
+  group.driver().run([&] {
+    const ringlet::World& world = group.core();
+    for (int rank = 0; rank < world.options().natives(); ++rank)
+      if (rank != world.options().rank && world.door(rank).port != 0) doors.push_back(world.door(rank));
+  });
+  return doors;
 }
 
 }  // namespace
@@ -96,7 +119,7 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config, WorldStart start) {
     try {
       follow_ticket(ticket, config, start);
       const auto world = std::make_shared<NativeWorld>(config, start);
-      const auto group = std::make_shared<SharedGroup>(world)->await_members(ticket);
+      const auto group = await_members(std::make_shared<SharedGroup>(world), ticket);
       world->enter_by_joining(group->epoch());
       start.door->open();
       return group;
@@ -107,27 +130,19 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config, WorldStart start) {
   }
 }
 
-std::shared_ptr<SharedGroup> SharedGroup::rejoin() {
-  if (!elastic()) refuse("the group is not elastic; a process joins others with RINGLET_JOIN, or InitOptions::join");
-  if (!world_->is_left_out()) refuse("rejoin() follows a reform() that has said that the others have gone on without this rank");
-  WorldConfig config = world_->config();
-  config.join = doors_of_others();
+std::shared_ptr<SharedGroup> rejoin(SharedGroup& group) {
+  NativeWorld& world = group.world();
+  if (!world.elastic()) refuse("the group is not elastic; a process joins others with RINGLET_JOIN, or InitOptions::join");
+  if (!world.is_left_out()) refuse("rejoin() follows a reform() that has said that the others have gone on without this rank");
+  WorldConfig config = world.config();
+  config.join = doors_of_others(group);
   if (config.join.empty()) refuse("no other rank of this world has a door that this one knows");
   config.meeting.timeout = kRejoinTimeout;
-  WorldStart start = world_->start();
+  WorldStart start = world.start();
   start.stop.reset();
   // Two that are to join again must not wait at each other's doors.
   start.door->shut();
   return join_group(std::move(config), std::move(start));
-}
-
-std::vector<Address> SharedGroup::doors_of_others() {
-  std::vector<Address> doors;
-  driver().run([&] {
-    for (int rank = 0; rank < core_.options().natives(); ++rank)
-      if (rank != core_rank() && core_.door(rank).port != 0) doors.push_back(core_.door(rank));
-  });
-  return doors;
 }
 
 std::shared_ptr<SharedGroup> await_first_guests(std::shared_ptr<SharedGroup> group, int guests, Duration timeout) {
@@ -135,7 +150,7 @@ std::shared_ptr<SharedGroup> await_first_guests(std::shared_ptr<SharedGroup> gro
   while (true) {
     try {
       group->poll_interruption();
-      if (auto next = group->admit_first_guests(guests, Clock::now() >= deadline)) return next;
+      if (auto next = group->admission().admit_first_guests(guests, Clock::now() >= deadline)) return next;
       std::this_thread::sleep_for(kFirstGuestsInterval);
     } catch (const PeerLost&) {
       std::vector<int> before;
@@ -143,18 +158,6 @@ std::shared_ptr<SharedGroup> await_first_guests(std::shared_ptr<SharedGroup> gro
       group = group->reform({}, before, lineage);
     }
   }
-}
-
-/// Returns null where they have not come yet, or could not be met. Rank 0, at whose door they knock, decides.
-std::shared_ptr<SharedGroup> SharedGroup::admit_first_guests(int guests, bool is_late) {
-  std::vector<std::int32_t> told{growth() != GrowthState::none || guests_at_door() >= guests ? 1 : 0, is_late ? 1 : 0, guests_at_door()};
-  run_own({}, make_broadcast(TensorView(told), 0, options()));
-  if (told[1] != 0)
-    throw_if_failed({Errc::timed_out, "only " + std::to_string(told[2]) + " of " + std::to_string(guests) + " guests have come in time"});
-  if (told[0] == 0) return nullptr;
-  // From here on guests leave the door because they are in.
-  if (growth() == GrowthState::ready) end_presence();
-  return admit({});
 }
 
 }  // namespace ringlet::native

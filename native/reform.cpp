@@ -66,7 +66,7 @@ Succession SharedGroup::await_succession(std::chrono::milliseconds timeout) {
 std::shared_ptr<SharedGroup> SharedGroup::reform(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage) {
   driver_.check();
   // The world that was being formed has the lost ranks in it.
-  drop_growth();
+  admission_.drop();
   auto last = reform_world(call, before, lineage);
   const std::lock_guard lock(following_);
   next_.reset();
@@ -167,7 +167,6 @@ bool SharedGroup::agree(bool mine, const CallOptions& call, std::span<std::int32
   return votes.answer();
 }
 
-/// Runs a collective in a stream that programs cannot use. Returns false where the world has failed, but not by this rank's interruption.
 bool SharedGroup::run_unless_failed(const CallOptions& call, Result<CollectiveTask> task) {
   const int before = interruptions();
   try {
@@ -192,7 +191,7 @@ void SharedGroup::revoke() {
 
 void SharedGroup::leave() {
   driver_.check();
-  drop_growth();
+  admission_.drop();
   if (world_->door()) world_->door()->shut();
   world_->leave();
 }

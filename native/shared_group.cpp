@@ -81,7 +81,6 @@ SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world, ringlet::World& cor
 SharedGroup::~SharedGroup() {
   if (driver().is_inherited()) {
     keep_for_ever(world_);
-    keep_for_ever(growth_);
     return;
   }
   // Left in the background, because another thread may hold the loop and wait for a rank that waits for this one.
@@ -198,6 +197,16 @@ Topology SharedGroup::topology() {
   driver().run([&] { found = engine_.topology_of_last_change(); });
   return found;
 }
+
+std::string SharedGroup::door() const { return elastic() ? to_string(world_->door()->address()) : ""; }
+
+std::uint64_t SharedGroup::lineage() {
+  std::uint64_t found = 0;
+  driver().run([&] { found = world_->lineage(); });
+  return found;
+}
+
+bool SharedGroup::has_joined() const { return world_->start().entry == WorldEntry::join && epoch() == world_->first_epoch(); }
 
 std::string_view SharedGroup::links() {
   std::string_view found;
