@@ -115,22 +115,4 @@ void Door::end_presence() {
   driver_.run([&] { presence_.end(); });
 }
 
-void Door::close() noexcept {
-  try {
-    driver_.run([this] {
-      page_listener_.reset();
-      listeners_.reset();
-      web_front_.reset();
-      incoming_.reset();
-      knocks_.reset();
-      network_.reset();
-    });
-  } catch (...) {
-    driver_.give_up(std::current_exception());
-    // After a failure in their midst they are in any state, so they are not destroyed.
-    (void)page_listener_.release(), (void)listeners_.release(), (void)web_front_.release(), (void)incoming_.release(),
-        (void)knocks_.release(), (void)network_.release(), (void)authenticator_.release();
-  }
-}
-
 }  // namespace ringlet::native

@@ -72,7 +72,9 @@ class Door {
 
  private:
   Status open_page();
-  void close() noexcept;
+  void close() noexcept {
+    driver_.destroy(page_listener_, listeners_, web_front_, incoming_, knocks_, network_, authenticator_);
+  }
 
   LoopDriver driver_;
   Address address_;

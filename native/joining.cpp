@@ -83,18 +83,7 @@ Knocker::Knocker(const WorldConfig& config, Duration timeout) : driver_(true) {
   });
 }
 
-Knocker::~Knocker() {
-  try {
-    driver_.run([this] {
-      knocking_.reset();
-      network_.reset();
-    });
-  } catch (...) {
-    driver_.give_up(std::current_exception());
-    // After a failure in their midst they are in any state, so they are not destroyed.
-    (void)knocking_.release(), (void)network_.release(), (void)authenticator_.release();
-  }
-}
+Knocker::~Knocker() { driver_.destroy(knocking_, network_, authenticator_); }
 
 wire::Ticket Knocker::await_ticket() {
   if (!driver_.wait(answered_, std::nullopt, interruption_)) driver_.check();

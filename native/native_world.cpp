@@ -323,27 +323,12 @@ void NativeWorld::close() noexcept {
     if (core_ || epochs_) say_goodbye();
     driver_.run([this] {
       if (port_timer_ != 0) driver_.loop().cancel(port_timer_);
-      meeting_.reset();
-      listeners_.reset();
-      web_front_.reset();
-      incoming_.reset();
-      shortcut_.reset();
-      parts_watch_.reset();
-      core_.reset();
-      epochs_.reset();
-      network_.reset();
     });
   } catch (...) {
     driver_.give_up(std::current_exception());
-    leak();
   }
-}
-
-/// After a failure in their midst they are in any state, so they are not destroyed.
-void NativeWorld::leak() noexcept {
-  const auto release = [](auto&... owners) { ((void)owners.release(), ...); };
-  release(status_, parts_watch_, meeting_, listeners_, web_front_, incoming_, shortcut_, core_, epochs_, network_, authenticator_,
-          peer_memory_);
+  driver_.destroy(status_, meeting_, listeners_, web_front_, incoming_, shortcut_, parts_watch_, core_, epochs_, network_, authenticator_,
+                  peer_memory_);
 }
 
 void NativeWorld::say_goodbye() {

@@ -109,7 +109,6 @@ class NativeWorld {
   void trace_world(const WorldOptions& now, std::uint64_t lineage, std::vector<int> lost) const;
   void close() noexcept;
   void say_goodbye();
-  void leak() noexcept;
 
   const WorldConfig config_;
   const WorldOptions& options_ = config_.options;
