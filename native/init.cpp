@@ -58,7 +58,7 @@ native::WorldSockets take_sockets(const native::GivenSockets& given, const InitO
       given.listener && options.listen_fd ? listening_duplicate(*options.listen_fd) : duplicate(given.listener, "RINGLET_COORDINATOR_FD");
   own.door.listener = duplicate(given.door, "RINGLET_DOOR_FD");
   own.door.page = duplicate(given.page, "RINGLET_PAGE_SOCKET_FD");
-  if (given.membership && given.membership->is_here()) own.membership = duplicate(given.membership->number, "RINGLET_MEMBERSHIP_FD");
+  if (given.membership) own.membership = given.membership->duplicate();
   return own;
 }
 

@@ -92,6 +92,15 @@ TEST_CASE("a rank tells whoever started it whose loss has ended its group") {
   for (const int end : ends) ::close(end);
 }
 
+TEST_CASE("where no descriptor is left, a rank does without what only tells its launcher") {
+  const RawSocket given;
+  native::Setting setting{"RINGLET_MEMBERSHIP_FD", *native::describe_descriptor(given.descriptor())};
+  const native::GivenDescriptor parsed = native::parse_descriptor(setting);
+  CHECK(parsed.duplicate());
+  const NoDescriptorsLeft none;
+  CHECK_FALSE(parsed.duplicate());
+}
+
 TEST_CASE("init() that fails before the ranks meet leaves no descriptor open") {
   const LoopbackSocket coordinator = open_loopback_socket(), taken = open_loopback_socket();
   InitOptions options{.rank = 0, .world_size = 2, .coordinator = to_string(coordinator.address), .elastic = true};

@@ -1,5 +1,3 @@
-#include <sys/resource.h>
-
 #include "tests/transport/loopback.hpp"
 #include "tests/transport/raw_socket.hpp"
 
@@ -11,19 +9,6 @@ namespace {
 Acceptor ignore_links() {
   return [](std::unique_ptr<Link>) {};
 }
-
-/// Lowers the limit of open files to those that are open, until it is destroyed.
-struct NoDescriptorsLeft {
-  rlimit before{};
-  NoDescriptorsLeft() {
-    getrlimit(RLIMIT_NOFILE, &before);
-    const RawSocket probe;
-    auto lowered = before;
-    lowered.rlim_cur = static_cast<rlim_t>(probe.descriptor());
-    setrlimit(RLIMIT_NOFILE, &lowered);
-  }
-  ~NoDescriptorsLeft() { setrlimit(RLIMIT_NOFILE, &before); }
-};
 
 }  // namespace
 
