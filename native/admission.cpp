@@ -10,10 +10,10 @@
 #include "core/base/refuse.hpp"
 #include "core/elastic/begin_growth.hpp"
 #include "core/engine/requests.hpp"
-#include "native/this_process.hpp"
 #include "native/hostfile.hpp"
 #include "native/open_worlds.hpp"
 #include "native/shared_group.hpp"
+#include "native/this_process.hpp"
 
 namespace ringlet::native {
 
@@ -46,7 +46,7 @@ void enter_after(SharedGroup& next, const std::shared_ptr<SharedGroup>& before) 
       std::uint64_t lineage = 0;
       CallOptions call;
       call.timeout = kPatienceWithOthers;
-      last = last->reform_world(call, ranks, lineage);
+      last = last->survivors().follow_losses(call, ranks, lineage);
       switching.helped();
     } catch (const Error&) {
       switching.cannot_help();
@@ -67,7 +67,7 @@ void enter_after(SharedGroup& next, const std::shared_ptr<SharedGroup>& before) 
         before->revoke();
         break;
       case WorldSwitch::Step::leave:
-        return before->world().leave();
+        return before->world()->leave();
     }
   }
 }
@@ -78,7 +78,7 @@ Admission::~Admission() {
   if (group_.driver().is_inherited()) keep_for_ever(growth_);
 }
 
-int Admission::waiting() const { return group_.elastic() ? group_.world().door()->waiting() : 0; }
+int Admission::waiting() const { return group_.elastic() ? group_.world()->door()->waiting() : 0; }
 
 std::shared_ptr<Growth> Admission::current() {
   const std::lock_guard lock(mutex_);
@@ -98,14 +98,14 @@ void Admission::drop() {
   }
   if (!dropped) return;
   dropped->stop({Errc::cancelled, "rank " + std::to_string(group_.options().rank) + " has given the growth of the group up"});
-  group_.world().door()->let_go();
+  group_.world()->door()->let_go();
 }
 
 void Admission::refuse_unless_admitting() const {
   group_.driver().check();
   if (!group_.elastic())
     refuse("the group is not elastic, so nobody can join it; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
-  if (group_.world().has_left()) refuse("this rank has left this world");
+  if (group_.world()->has_left()) refuse("this rank has left this world");
   group_.refuse_unless_whole_world("admit()");
 }
 
@@ -122,7 +122,7 @@ bool Admission::begin(const CallOptions& call) {
   refuse_unless_admitting();
   drop();
   if (group_.options().guests > 0) send_guests_away();
-  Door& door = *group_.world().door();
+  Door& door = *group_.world()->door();
   const auto stop = std::make_shared<MeetingStop>();
   const Knocks::Chosen own = door.choose(most_to_choose(group_.world_size(), kMaxWorldSize), [stop](const std::string& name) {
     stop->stop({Errc::peer_lost, "the process that was to join has gone: " + name});
@@ -143,7 +143,7 @@ std::shared_ptr<Growth> Admission::form_next(const CallOptions& call, const Knoc
   const Address coordinator{coordinator_host(), 0};
   std::shared_ptr<Growth> growth;
   const auto form = [&](const GrowthPlan& plan, std::uint16_t port) {
-    WorldStart start = group_.world().start();
+    WorldStart start = group_.world()->start();
     start.entry = WorldEntry::growth;
     start.lineage = group_.lineage();
     start.stop = stop;
@@ -175,7 +175,7 @@ std::shared_ptr<Growth> Admission::form_next(const CallOptions& call, const Knoc
 /// Where this rank reaches rank 0, which is the coordinator of the next world.
 std::string Admission::coordinator_host() {
   const bool is_coordinator = group_.options().rank == 0;
-  const std::string& own = group_.world().config().hosts.front();
+  const std::string& own = group_.world()->config().hosts.front();
   const bool listens_everywhere = own == "0.0.0.0" || own == "::";
   if (is_coordinator && (!listens_everywhere || group_.world_size() == 1)) return own;
   LinkReport link;
@@ -191,16 +191,16 @@ std::string Admission::coordinator_host() {
 }
 
 WorldConfig Admission::config_of_next(const GrowthPlan& plan) {
-  WorldConfig next = group_.world().config();
+  WorldConfig next = group_.world()->config();
   next.options.rank = group_.options().rank;
   next.options.size = group_.world_size();
   next.options.epoch = group_.epoch();
-  group_.driver().run([&] { next.options.job = group_.world().job(); });
+  group_.driver().run([&] { next.options.job = group_.world()->job(); });
   next.options = options_of_next(next.options, plan);
   next.meeting.timeout = kFormingTimeout;
   next.meeting.world_id = random_world_id();
   next.meeting.coordinator_listens = group_.options().rank != 0;
-  if (const std::uint16_t port = group_.world().door()->page_port(); port != 0) next.web.page_port = port;
+  if (const std::uint16_t port = group_.world()->door()->page_port(); port != 0) next.web.page_port = port;
   next.join.clear();
   return next;
 }
@@ -209,7 +209,7 @@ void Admission::send_tickets(const Address& coordinator, const GrowthPlan& plan)
   const WorldConfig next = config_of_next(plan);
   wire::Ticket ticket = ticket_to(next.options, plan, coordinator, group_.lineage(), kFormingTimeout);
   ticket.page_port = next.web.page_port.value_or(0);
-  group_.world().door()->send_tickets(ticket);
+  group_.world()->door()->send_tickets(ticket);
 }
 
 std::shared_ptr<SharedGroup> Admission::finish(const CallOptions& call) {
@@ -217,7 +217,7 @@ std::shared_ptr<SharedGroup> Admission::finish(const CallOptions& call) {
   const auto begin = std::chrono::steady_clock::now();
   bool agreed = false;
   try {
-    agreed = group_.agree(growth && growth->state() == GrowthState::ready, call);
+    agreed = group_.survivors().agree(growth && growth->state() == GrowthState::ready, call);
   } catch (...) {
     drop();
     throw;
@@ -233,7 +233,7 @@ std::shared_ptr<SharedGroup> Admission::finish(const CallOptions& call) {
   GroupChange change;
   change.joined = group->world_size() - group_.world_size();
   change.pause.nanoseconds = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
-  group->world().enter(change);
+  group->world()->enter(change);
   drop();
   return group;
 }
@@ -269,7 +269,7 @@ std::shared_ptr<SharedGroup> Admission::grow(GrowthStanding least, const CallOpt
 
 /// Returns null where they have not come yet, or could not be met. Rank 0, at whose door they knock, decides.
 std::shared_ptr<SharedGroup> Admission::admit_first_guests(int guests, bool is_late) {
-  Door& door = *group_.world().door();
+  Door& door = *group_.world()->door();
   const int knocking = door.guests();
   std::vector<std::int32_t> told{state() != GrowthState::none || knocking >= guests ? 1 : 0, is_late ? 1 : 0, knocking};
   group_.run_own({}, make_broadcast(TensorView(told), 0, group_.options()));

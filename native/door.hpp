@@ -72,9 +72,7 @@ class Door {
 
  private:
   Status open_page();
-  void close() noexcept {
-    driver_.destroy(page_listener_, listeners_, web_front_, incoming_, knocks_, network_, authenticator_);
-  }
+  void close() noexcept { driver_.destroy(page_listener_, listeners_, web_front_, incoming_, knocks_, network_, authenticator_); }
 
   LoopDriver driver_;
   Address address_;

@@ -43,7 +43,7 @@ std::shared_ptr<SharedGroup> await_members(const std::shared_ptr<SharedGroup>& g
   call.timeout = kPatienceWithOthers;
   std::vector<int> met;
   std::uint64_t lineage = 0;
-  auto next = group->reform(call, met, lineage);
+  auto next = group->survivors().reform(call, met, lineage);
   if (!is_among_members(met, ticket)) throw_if_failed(failure);
   return next;
 }
@@ -120,7 +120,7 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config, WorldStart start) {
 }
 
 std::shared_ptr<SharedGroup> rejoin(SharedGroup& group) {
-  NativeWorld& world = group.world();
+  const NativeWorld& world = *group.world();
   if (!world.elastic()) refuse("the group is not elastic; a process joins others with RINGLET_JOIN, or InitOptions::join");
   if (!world.is_left_out()) refuse("rejoin() follows a reform() that has said that the others have gone on without this rank");
   WorldConfig config = world.config();
@@ -144,7 +144,7 @@ std::shared_ptr<SharedGroup> await_first_guests(std::shared_ptr<SharedGroup> gro
     } catch (const PeerLost&) {
       std::vector<int> before;
       std::uint64_t lineage = 0;
-      group = group->reform({}, before, lineage);
+      group = group->survivors().reform({}, before, lineage);
     }
   }
 }

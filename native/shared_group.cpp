@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/refuse.hpp"
 #include "native/open_worlds.hpp"
 
 namespace ringlet::native {
@@ -256,6 +257,44 @@ std::shared_ptr<SharedGroup> SharedGroup::create(const CallOptions& call, std::v
   task.ranks = std::move(ranks);
   task.tag = tag;
   return make_part(call, std::move(task), [&](CreateTask given) { core_.create(engine_, std::move(given)); });
+}
+
+Status SharedGroup::world_failure() {
+  Status failure;
+  driver().run([&] { failure = core_.failure(); });
+  return failure;
+}
+
+bool SharedGroup::run_unless_failed(const CallOptions& call, Result<CollectiveTask> task) {
+  const int before = interruptions();
+  try {
+    run_own(call, std::move(task));
+    return true;
+  } catch (const Error&) {
+    if (world_has_failed() && interruptions() == before) return false;
+    throw;
+  }
+}
+
+void SharedGroup::refuse_unless_elastic() const {
+  if (!elastic()) refuse("the group is not elastic; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
+  if (world_->has_left()) refuse("this rank has left this world");
+}
+
+void SharedGroup::refuse_unless_whole_world(const char* call) const {
+  if (&engine_ != &core_.group()) refuse(std::string(call) + " is for the group of all ranks, not for one that split() made");
+}
+
+void SharedGroup::revoke() {
+  refuse_unless_elastic();
+  driver().run([&] { core_.revoke(); });
+}
+
+void SharedGroup::leave() {
+  driver_.check();
+  admission_.drop();
+  if (world_->door()) world_->door()->shut();
+  world_->leave();
 }
 
 }  // namespace ringlet::native

@@ -13,6 +13,7 @@
 #include "native/admission.hpp"
 #include "native/native_world.hpp"
 #include "native/packing.hpp"
+#include "native/survivors.hpp"
 
 namespace ringlet::native {
 
@@ -110,11 +111,6 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   /// Ok while the world works.
   Status world_failure();
   std::uint32_t epoch() const { return engine_.options().epoch; }
-  /// `before` gets the new world's ranks as they are in this group's world.
-  std::shared_ptr<SharedGroup> reform(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage);
-  bool agree(bool mine, const CallOptions& call);
-  /// The same; each of `least` becomes its least over all ranks, where no rank was lost.
-  bool agree(bool mine, const CallOptions& call, std::span<std::int32_t> least);
   void revoke();
   /// See Group's; also of a world that is not elastic.
   void leave();
@@ -125,20 +121,22 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   std::uint64_t lineage();
   /// Whether this process has joined the group, and this is its first world.
   bool has_joined() const;
+  Survivors& survivors() { return survivors_; }
   /// Of the group of all ranks.
   Admission& admission() { return admission_; }
 
-  // For those parts that work on the group's world: Admission, and joining.hpp.
-  NativeWorld& world() const { return *world_; }
+  // For those parts that work on the group's world.
+  const std::shared_ptr<NativeWorld>& world() const { return world_; }
+  int world_rank() const { return core_.options().rank; }
   /// Of this group's epoch. May be used only while holding the loop.
   ringlet::World& core() const { return core_; }
   /// In a stream that programs cannot use.
   void run_own(const CallOptions& call, Result<CollectiveTask> task);
   /// The same. Returns false where the world has failed, but not by this rank's interruption.
   bool run_unless_failed(const CallOptions& call, Result<CollectiveTask> task);
-  /// reform(), of a group that goes on to grow.
-  std::shared_ptr<SharedGroup> reform_world(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage);
   bool world_has_failed() { return !world_failure().ok(); }
+  /// Throws also where this rank has left the world.
+  void refuse_unless_elastic() const;
   /// Throws for a group that split() or create() made.
   void refuse_unless_whole_world(const char* call) const;
 
@@ -154,10 +152,6 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   void count_use(const CollectiveTask& task);
   void count_use(const MessageTask& task) { count_use(task.source); }
   void count_use(ConstBytes buffer);
-  int core_rank() const { return core_.options().rank; }
-  Succession await_succession(std::chrono::milliseconds timeout);
-  std::shared_ptr<SharedGroup> follow(ringlet::World& next);
-  bool settle_votes();
 
   const std::shared_ptr<NativeWorld> world_;
   ringlet::World& core_;  // of this group's epoch
@@ -166,10 +160,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   const Interruption interruption_;
   const bool may_be_read_;  // by another rank of this machine
   SharedAgreements agreements_;
-  std::mutex following_;
-  std::shared_ptr<SharedGroup> next_;  // of the epoch after this one, until reform() returns the last one
-  std::mutex agreeing_, settling_;
-  bool settled_ = false;  // Votes were exchanged in this world
+  Survivors survivors_{*this};
   Admission admission_{*this};
 };
 

@@ -246,7 +246,7 @@ void ElasticTrainer::State::vote() {
   const bool has_waited = waits_until && Clock::now() >= *waits_until;
   Signals::Numbers least = Signals{shared().admission().standing(), has_waited}.numbers();
   signals = {};
-  if (!shared().agree(true, {}, least)) {
+  if (!shared().survivors().agree(true, {}, least)) {
     throw_if_failed(shared().world_failure());
     throw Cancelled({Errc::cancelled, "the ranks have not agreed on the step"});
   }

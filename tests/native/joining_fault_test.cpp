@@ -241,7 +241,7 @@ TEST_CASE("where a member is lost in the switch, the process that joins comes in
     expect(shared.admission().begin({}), "somebody knocks");
     await_next(world);
     if (world.rank() == 1) {
-      expect(shared.agree(true, {}), "this one is for it, too");
+      expect(shared.survivors().agree(true, {}), "this one is for it, too");
       return;
     }
     auto next = shared.admission().finish({});
