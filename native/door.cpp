@@ -1,7 +1,6 @@
 #include "native/door.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <ringlet/error.hpp>
 #include <utility>
@@ -10,8 +9,12 @@
 
 namespace ringlet::native {
 
-Door::Door(const DoorOptions& options, const std::string& token, bool encrypt, CipherSet ciphers)
-    : driver_(true), presence_(options.web.presence_descriptor), page_(read_page(options.web)), web_(options.web) {
+Door::Door(const DoorOptions& options, DoorSockets sockets, const std::string& token, bool encrypt, CipherSet ciphers)
+    : driver_(true),
+      presence_(UniqueFd(options.web.presence_descriptor.value_or(-1))),
+      page_socket_(std::move(sockets.page)),
+      page_(read_page(options.web)),
+      web_(options.web) {
   Status status;
   driver_.run([&] {
     network_ = std::make_unique<UvNetwork>(driver_.loop());
@@ -25,17 +28,17 @@ Door::Door(const DoorOptions& options, const std::string& token, bool encrypt, C
     knocks_ = std::make_unique<Knocks>(driver_.loop(), SessionOptions{}, std::move(callbacks));
     incoming_->set_on_link([this](std::unique_ptr<Link> link) { knocks_->receive(std::move(link)); });
     listeners_ = std::make_unique<Listeners>(*network_);
-    if (options.descriptor) {
-      auto listener = network_->adopt_listener(*options.descriptor, incoming_->acceptor());
+    if (sockets.listener) {
+      auto listener = network_->adopt_listener(std::move(sockets.listener), incoming_->acceptor());
       status = listener.status();
-      if (!listener.ok()) return void(::close(*options.descriptor));
+      if (!listener.ok()) return;
       listeners_->adopt(std::move(listener).value());
     } else {
       const Address first{options.hosts.front(), options.port};
       const std::vector<std::string> others(options.hosts.begin() + 1, options.hosts.end());
       status = listeners_->open({&first, 1}, others, options.ports, options.preferred, incoming_->acceptor());
     }
-    if (status.ok() && options.page_socket) status = open_page(options);
+    if (status.ok() && page_socket_) status = open_page();
     if (!status.ok()) return;
     address_ = listeners_->address();
     if (!options.shown_host.empty()) address_.host = options.shown_host;
@@ -50,9 +53,8 @@ Door::Door(const DoorOptions& options, const std::string& token, bool encrypt, C
 
 Door::~Door() { close(); }
 
-Status Door::open_page(const DoorOptions& options) {
-  page_socket_ = options.page_socket;
-  page_port_ = uv::to_address(uv::local_address(*page_socket_)).port;
+Status Door::open_page() {
+  page_port_ = uv::to_address(uv::local_address(page_socket_.get())).port;
   if (page_port_ == 0) return {Errc::invalid_argument, "RINGLET_PAGE_SOCKET_FD is not a socket that listens; it is set by `ringlet serve`"};
   return {};
 }
@@ -63,12 +65,12 @@ void Door::serve_page() {
   driver_.run([&] {
     if (page_listener_) return;
     if (!web_front_) web_front_ = open_web_door(driver_.loop(), *incoming_, std::move(page_), web_);
-    const int copy = ::fcntl(*page_socket_, F_DUPFD_CLOEXEC, 0);
-    if (copy < 0)
+    UniqueFd copy(::fcntl(page_socket_.get(), F_DUPFD_CLOEXEC, 0));
+    if (!copy)
       return void(status = {Errc::io_error, "the page cannot be served: no descriptor is left; allow this process more (ulimit -n)"});
-    auto listener = network_->adopt_listener(copy, incoming_->acceptor());
+    auto listener = network_->adopt_listener(std::move(copy), incoming_->acceptor());
     status = listener.status();
-    if (!listener.ok()) return void(::close(copy));
+    if (!listener.ok()) return;
     page_listener_ = std::move(listener).value();
   });
   throw_if_failed(status);
@@ -111,25 +113,6 @@ void Door::let_go() {
 
 void Door::end_presence() {
   driver_.run([&] { presence_.end(); });
-}
-
-void Door::close() noexcept {
-  if (page_socket_) ::close(*page_socket_);
-  try {
-    driver_.run([this] {
-      page_listener_.reset();
-      listeners_.reset();
-      web_front_.reset();
-      incoming_.reset();
-      knocks_.reset();
-      network_.reset();
-    });
-  } catch (...) {
-    driver_.give_up(std::current_exception());
-    // After a failure in their midst they are in any state, so they are not destroyed.
-    (void)page_listener_.release(), (void)listeners_.release(), (void)web_front_.release(), (void)incoming_.release(),
-        (void)knocks_.release(), (void)network_.release(), (void)authenticator_.release();
-  }
 }
 
 }  // namespace ringlet::native

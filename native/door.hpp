@@ -17,6 +17,7 @@
 #include "native/presence.hpp"
 #include "native/web_door.hpp"
 #include "transport/crypto/token_authenticator.hpp"
+#include "transport/unique_fd.hpp"
 #include "transport/uv/uv_network.hpp"
 
 namespace ringlet::native {
@@ -25,11 +26,14 @@ struct DoorOptions {
   std::vector<std::string> hosts{"127.0.0.1"};  // at least one; those behind the first that cannot be opened are left out
   std::uint16_t port = 0;                       // 0: one of `ports`, or any on the loopback
   PortRange ports{};
-  int preferred = 0;               // which one of `ports` is tried first
-  std::optional<int> descriptor;   // an inherited socket that listens, in place of hosts and port; the door closes it
-  std::string shown_host{};        // where others reach it, for people; empty: the first host
-  std::optional<int> page_socket;  // an inherited socket that listens for guests; each rank of this machine may have it; the door closes it
-  WebConfig web{};                 // of the page that guests get there
+  int preferred = 0;         // which one of `ports` is tried first
+  std::string shown_host{};  // where others reach it, for people; empty: the first host
+  WebConfig web{};           // of the page that guests get there
+};
+
+struct DoorSockets {
+  UniqueFd listener{};  // listens, in place of the options' hosts and port
+  UniqueFd page{};      // listens for guests; each rank of this machine may have it
 };
 
 /// The port at which processes knock that are to join the group of this rank (core/rendezvous/knocks.hpp), on a loop of its own. It
@@ -37,7 +41,7 @@ struct DoorOptions {
 class Door {
  public:
   /// Throws where it cannot listen.
-  Door(const DoorOptions& options, const std::string& token, bool encrypt, CipherSet ciphers);
+  Door(const DoorOptions& options, DoorSockets sockets, const std::string& token, bool encrypt, CipherSet ciphers);
   ~Door();
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
@@ -67,8 +71,8 @@ class Door {
   void end_presence();
 
  private:
-  Status open_page(const DoorOptions& options);
-  void close() noexcept;
+  Status open_page();
+  void close() noexcept { driver_.destroy(page_listener_, listeners_, web_front_, incoming_, knocks_, network_, authenticator_); }
 
   LoopDriver driver_;
   Address address_;
@@ -80,7 +84,7 @@ class Door {
   std::unique_ptr<IncomingLinks> incoming_;
   std::unique_ptr<Knocks> knocks_;
   std::unique_ptr<Listeners> listeners_;
-  std::optional<int> page_socket_;
+  const UniqueFd page_socket_;
   web::PageBundle page_;  // until it is served first
   const WebConfig web_;
   std::unique_ptr<web::WebFront> web_front_;

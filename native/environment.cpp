@@ -97,11 +97,11 @@ void use_web_settings(const Variables& variables, WorldConfig& config) {
   config.door_options.web = config.web;
   config.web.page_descriptor.reset();
   config.web.presence_descriptor.reset();
-  config.door_options.page_socket = descriptor("RINGLET_PAGE_SOCKET_FD");
+  config.given.page = descriptor("RINGLET_PAGE_SOCKET_FD");
   config.first_guests = config.options.guests;
   config.options.size -= config.options.guests;
   config.options.guests = 0;
-  if (config.options.size == 1) config.listening_descriptor.reset();
+  if (config.options.size == 1) config.given.listener.reset();
 }
 
 /// This native rank's number. Rank 0 gives the guests their numbers.
@@ -217,7 +217,7 @@ void use_coordinator(const InitOptions& options, const Settings& settings, const
   check_exposure({config.meeting.listen_at.value_or(address.value()).host, address.value().port}, variables, config);
   config.meeting.world_id = random_world_id();
   if (config.options.rank == 0)
-    config.listening_descriptor = listening_descriptor(options, settings, variables);
+    config.given.listener = listening_descriptor(options, settings, variables);
   else if (options.listen_fd)
     refuse(fmt::format("InitOptions::listen_fd is {}, but this is rank {}; rank 0 alone is met at a socket that listens already",
                        *options.listen_fd, config.options.rank));
@@ -272,7 +272,7 @@ void use_door(const Settings& settings, const Variables& variables, WorldConfig&
   const std::string& host = door.hosts.front();
   if (host == "0.0.0.0" || host == "::") door.shown_host = meeting.interfaces.empty() ? machine_name() : meeting.interfaces.front().host;
   if (const auto descriptor = first_set(variables, {"RINGLET_DOOR_FD"}))
-    door.descriptor = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
+    config.given.door = static_cast<int>(parse_integer(*descriptor, 3, 1 << 20));
 }
 
 }  // namespace
@@ -350,7 +350,7 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
         "no group is configured: start the program with `ringlet launch`, or set RINGLET_RANK, RINGLET_WORLD_SIZE and RINGLET_COORDINATOR, "
         "or RINGLET_RANK and RINGLET_HOSTFILE");
   if (elastic) use_door(settings, variables, config);
-  if (const auto descriptor = first_set(variables, {"RINGLET_MEMBERSHIP_FD"})) config.given_membership = parse_descriptor(*descriptor);
+  if (const auto descriptor = first_set(variables, {"RINGLET_MEMBERSHIP_FD"})) config.given.membership = parse_descriptor(*descriptor);
   use_web_settings(variables, config);
   // Guests come when a person opens the page, which may take long.
   config.meeting.timeout =

@@ -3,8 +3,8 @@
 #include <ringlet/group.hpp>
 #include <string>
 
-#include "native/native_world.hpp"
 #include "native/setting.hpp"
+#include "native/world_config.hpp"
 
 namespace ringlet::native {
 

@@ -1,5 +1,6 @@
 #include "native/given_descriptor.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -8,10 +9,13 @@
 
 namespace ringlet::native {
 
-bool GivenDescriptor::is_here() const {
+UniqueFd GivenDescriptor::duplicate() const {
   struct stat found{};
-  return ::fstat(number, &found) == 0 && static_cast<std::uint64_t>(found.st_dev) == device &&
-         static_cast<std::uint64_t>(found.st_ino) == inode;
+  const bool is_here = ::fstat(number, &found) == 0 && static_cast<std::uint64_t>(found.st_dev) == device &&
+                       static_cast<std::uint64_t>(found.st_ino) == inode;
+  if (!is_here) return {};
+  ::fcntl(number, F_SETFD, FD_CLOEXEC);
+  return UniqueFd(::fcntl(number, F_DUPFD_CLOEXEC, 3));
 }
 
 std::optional<std::string> describe_descriptor(int number) {

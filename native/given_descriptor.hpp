@@ -5,6 +5,7 @@
 #include <string>
 
 #include "native/setting.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::native {
 
@@ -14,7 +15,8 @@ struct GivenDescriptor {
   int number = -1;
   std::uint64_t device = 0, inode = 0;
 
-  bool is_here() const;
+  /// A duplicate for this process alone: what it starts inherits neither. Empty where what was given is not here, or no descriptor is left.
+  UniqueFd duplicate() const;
 };
 
 /// What a variable says of a descriptor that is open here, for a child that inherits it at the same number. Nothing where the system does

@@ -5,6 +5,7 @@
 #include "core/base/refuse.hpp"
 #include "core/engine/requests.hpp"
 #include "core/gradients/bucket.hpp"
+#include "native/joining.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet {
@@ -227,20 +228,20 @@ std::uint32_t Group::epoch() const noexcept { return shared_->epoch(); }
 Reformed Group::reform(const CallOptions& options) const {
   std::vector<int> before;
   std::uint64_t lineage = 0;
-  Reformed reformed{Group(shared_->reform(options, before, lineage)), std::move(before), {}, lineage};
+  Reformed reformed{Group(shared_->survivors().reform(options, before, lineage)), std::move(before), {}, lineage};
   for (int rank = 0; rank < shared_->world_size(); ++rank)
     if (!std::count(reformed.before.begin(), reformed.before.end(), rank)) reformed.lost.push_back(rank);
   return reformed;
 }
 
-bool Group::agree(bool mine, const CallOptions& options) const { return shared_->agree(mine, options); }
+bool Group::agree(bool mine, const CallOptions& options) const { return shared_->survivors().agree(mine, options); }
 void Group::revoke() const { shared_->revoke(); }
-Group Group::rejoin() const { return Group(shared_->rejoin()); }
+Group Group::rejoin() const { return Group(native::rejoin(*shared_)); }
 void Group::leave() const { shared_->leave(); }
 std::string Group::door() const { return shared_->door(); }
 
 std::optional<Reformed> Group::admit(const CallOptions& options) const {
-  auto grown = shared_->admit(options);
+  auto grown = shared_->admission().admit(options);
   if (!grown) return std::nullopt;
   const std::uint64_t lineage = grown->lineage();
   Reformed next{Group(std::move(grown)), {}, {}, lineage};

@@ -17,9 +17,9 @@ namespace ringlet::native {
 /// on a thread of its own. Any thread.
 class Growth {
  public:
-  /// Begins to meet the others at this coordinator, until `next.stop`, which is set, stops it. Where this rank is the coordinator, the port
-  /// is 0.
-  Growth(WorldConfig next, Address coordinator);
+  /// Begins to meet the others at this coordinator, until `start.stop`, which is set, stops it. Where this rank is the coordinator, the
+  /// port is 0.
+  Growth(WorldConfig next, WorldStart start, Address coordinator);
   /// A growth that has failed before it began.
   Growth();
   /// Gives it up, and waits for its thread.
@@ -50,7 +50,7 @@ class Growth {
     std::optional<std::uint16_t> port;
   };
 
-  void form(WorldConfig next, const Address& coordinator);
+  void form(WorldConfig next, const WorldStart& start, const Address& coordinator);
   void watch_world();
 
   const std::shared_ptr<MeetingStop> stop_;

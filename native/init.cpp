@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <ringlet/group.hpp>
 #include <string>
+#include <utility>
 
 #include "core/base/refuse.hpp"
 #include "native/environment.hpp"
@@ -15,8 +16,9 @@ namespace ringlet {
 
 namespace {
 
-Group form(const native::WorldConfig& config) {
-  auto group = std::make_shared<native::SharedGroup>(std::make_shared<native::NativeWorld>(config));
+Group form(const native::WorldConfig& config, const native::WorldStart& start, UniqueFd listener) {
+  auto world = std::make_shared<native::NativeWorld>(config, start, std::move(listener));
+  auto group = std::make_shared<native::SharedGroup>(std::move(world));
   if (config.first_guests == 0) return Group(std::move(group));
   return Group(native::await_first_guests(std::move(group), config.first_guests, config.meeting.timeout));
 }
@@ -27,46 +29,51 @@ Group form(const native::WorldConfig& config) {
 
 /// Every group that this process forms meets at the inherited sockets. Each gets a duplicate, and connections that come between two groups
 /// wait in the socket's backlog.
-void duplicate(std::optional<int>& descriptor, const char* variable) {
-  if (!descriptor) return;
-  const int inherited = *descriptor;
-  descriptor = ::fcntl(inherited, F_DUPFD_CLOEXEC, 0);
-  if (*descriptor < 0 && errno == EMFILE) refuse_without_descriptors(variable);
-  if (*descriptor < 0)
-    refuse(std::string(variable) + " is '" + std::to_string(inherited) +
+UniqueFd duplicate(const std::optional<int>& inherited, const char* variable) {
+  if (!inherited) return {};
+  UniqueFd own(::fcntl(*inherited, F_DUPFD_CLOEXEC, 0));
+  if (!own && errno == EMFILE) refuse_without_descriptors(variable);
+  if (!own)
+    refuse(std::string(variable) + " is '" + std::to_string(*inherited) +
            "', which is not an open descriptor here; what `ringlet launch` starts has to become this program (exec), or to pass its "
            "descriptors on (in Python: subprocess.run(..., close_fds=False))");
-  ::fcntl(inherited, F_SETFD, FD_CLOEXEC);
+  ::fcntl(*inherited, F_SETFD, FD_CLOEXEC);
+  return own;
 }
 
 /// A duplicate of the caller's socket, which stays as it is.
-int listening_duplicate(int given) {
+UniqueFd listening_duplicate(int given) {
   int listens = 0;
   socklen_t size = sizeof listens;
   if (::getsockopt(given, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0)
     refuse("InitOptions::listen_fd is " + std::to_string(given) + ", which is not a socket that listens");
-  const int copy = ::fcntl(given, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) refuse_without_descriptors("InitOptions::listen_fd");
+  UniqueFd copy(::fcntl(given, F_DUPFD_CLOEXEC, 0));
+  if (!copy) refuse_without_descriptors("InitOptions::listen_fd");
   return copy;
+}
+
+native::WorldSockets take_sockets(const native::GivenSockets& given, const InitOptions& options) {
+  native::WorldSockets own;
+  own.listener =
+      given.listener && options.listen_fd ? listening_duplicate(*options.listen_fd) : duplicate(given.listener, "RINGLET_COORDINATOR_FD");
+  own.door.listener = duplicate(given.door, "RINGLET_DOOR_FD");
+  own.door.page = duplicate(given.page, "RINGLET_PAGE_SOCKET_FD");
+  if (given.membership) own.membership = given.membership->duplicate();
+  return own;
 }
 
 }  // namespace
 
-Group::Group() : Group(form(native::make_world_config({}, [](std::string_view) { return std::nullopt; }))) {}
+Group::Group() : Group(form(native::make_world_config({}, [](std::string_view) { return std::nullopt; }), {}, {})) {}
 
 bool is_available(std::string_view backend) noexcept { return backend == "any" || backend == "tcp"; }
 
 Group init(const InitOptions& options) {
   native::WorldConfig config = native::make_world_config(options, native::process_variables(options));
-  if (config.listening_descriptor && options.listen_fd)
-    config.listening_descriptor = listening_duplicate(*options.listen_fd);
-  else
-    duplicate(config.listening_descriptor, "RINGLET_COORDINATOR_FD");
-  duplicate(config.door_options.descriptor, "RINGLET_DOOR_FD");
-  duplicate(config.door_options.page_socket, "RINGLET_PAGE_SOCKET_FD");
-  if (config.given_membership && config.given_membership->is_here()) config.membership_descriptor = config.given_membership->number;
-  duplicate(config.membership_descriptor, "RINGLET_MEMBERSHIP_FD");
-  return config.join.empty() ? form(config) : Group(native::join_group(std::move(config)));
+  native::WorldSockets sockets = take_sockets(config.given, options);
+  native::WorldStart start = native::make_start(config, std::move(sockets.door), std::move(sockets.membership));
+  if (config.join.empty()) return form(config, start, std::move(sockets.listener));
+  return Group(native::join_group(std::move(config), std::move(start)));
 }
 
 }  // namespace ringlet

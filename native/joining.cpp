@@ -8,7 +8,6 @@
 
 #include "core/base/refuse.hpp"
 #include "core/engine/requests.hpp"
-#include "native/growth.hpp"
 #include "native/hostfile.hpp"
 #include "native/this_process.hpp"
 
@@ -26,13 +25,37 @@ std::string name_for_people() {
   return self.program + " (process " + std::to_string(self.pid) + ") on " + self.host;
 }
 
-void follow_ticket(const wire::Ticket& ticket, WorldConfig& config) {
+void follow_ticket(const wire::Ticket& ticket, WorldConfig& config, WorldStart& start) {
   throw_if_failed(use_ticket(ticket, kMaxWorldSize, config.options));
   if (ticket.page_port != 0) config.web.page_port = static_cast<std::uint16_t>(ticket.page_port);
-  config.lineage = ticket.lineage;
+  start.lineage = ticket.lineage;
   config.meeting.timeout = Duration::milliseconds(ticket.wait_ms);
   config.meeting.coordinator_listens = true;
   meet_at({ticket.host, static_cast<std::uint16_t>(ticket.port)}, config.reach, config.hosts, config.options.rank, config.meeting);
+}
+
+/// For a process that has met the members: waits until they have switched to this world, and returns the group in which they are, which is
+/// that of a later epoch where a rank was lost meanwhile. Throws where they have given it up.
+std::shared_ptr<SharedGroup> await_members(const std::shared_ptr<SharedGroup>& group, const wire::Ticket& ticket) {
+  if (group->run_unless_failed({}, make_barrier(group->options()))) return group;
+  const Status failure = group->world_failure();
+  CallOptions call;
+  call.timeout = kPatienceWithOthers;
+  std::vector<int> met;
+  std::uint64_t lineage = 0;
+  auto next = group->survivors().reform(call, met, lineage);
+  if (!is_among_members(met, ticket)) throw_if_failed(failure);
+  return next;
+}
+
+std::vector<Address> doors_of_others(SharedGroup& group) {
+  std::vector<Address> doors;
+  group.driver().run([&] {
+    const ringlet::World& world = group.core();
+    for (int rank = 0; rank < world.options().natives(); ++rank)
+      if (rank != world.options().rank && world.door(rank).port != 0) doors.push_back(world.door(rank));
+  });
+  return doors;
 }
 
 }  // namespace
@@ -60,18 +83,7 @@ Knocker::Knocker(const WorldConfig& config, Duration timeout) : driver_(true) {
   });
 }
 
-Knocker::~Knocker() {
-  try {
-    driver_.run([this] {
-      knocking_.reset();
-      network_.reset();
-    });
-  } catch (...) {
-    driver_.give_up(std::current_exception());
-    // After a failure in their midst they are in any state, so they are not destroyed.
-    (void)knocking_.release(), (void)network_.release(), (void)authenticator_.release();
-  }
-}
+Knocker::~Knocker() { driver_.destroy(knocking_, network_, authenticator_); }
 
 wire::Ticket Knocker::await_ticket() {
   if (!driver_.wait(answered_, std::nullopt, interruption_)) driver_.check();
@@ -79,10 +91,8 @@ wire::Ticket Knocker::await_ticket() {
   return answer_.value();
 }
 
-std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
-  if (!config.door) config.door = std::make_shared<Door>(config.door_options, config.token, config.encrypts(), config.ciphers);
-  if (!config.membership) config.membership = std::make_shared<MembershipLog>(config.membership_descriptor);
-  config.joined = true;
+std::shared_ptr<SharedGroup> join_group(WorldConfig config, WorldStart start) {
+  start.entry = WorldEntry::join;
   const auto deadline = Clock::now() + std::chrono::nanoseconds(config.meeting.timeout.nanoseconds);
   std::string failure;
   while (true) {
@@ -96,11 +106,11 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
       throw_if_failed({error.status().code(), error.status().text() + "; it was admitted before, and that failed: " + failure});
     }
     try {
-      follow_ticket(ticket, config);
-      const auto world = std::make_shared<NativeWorld>(config);
-      const auto group = std::make_shared<SharedGroup>(world)->await_members(ticket);
+      follow_ticket(ticket, config, start);
+      const auto world = std::make_shared<NativeWorld>(config, start);
+      const auto group = await_members(std::make_shared<SharedGroup>(world), ticket);
       world->enter_by_joining(group->epoch());
-      config.door->open();
+      start.door->open();
       return group;
     } catch (const Error& error) {
       // The members have dropped this growth, or will, and admit this process with the next one.
@@ -109,29 +119,19 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
   }
 }
 
-std::shared_ptr<SharedGroup> SharedGroup::rejoin() {
-  if (!elastic()) refuse("the group is not elastic; a process joins others with RINGLET_JOIN, or InitOptions::join");
-  if (!world_->is_left_out()) refuse("rejoin() follows a reform() that has said that the others have gone on without this rank");
-  WorldConfig config = world_->config();
-  config.join = doors_of_others();
+std::shared_ptr<SharedGroup> rejoin(SharedGroup& group) {
+  const NativeWorld& world = *group.world();
+  if (!world.elastic()) refuse("the group is not elastic; a process joins others with RINGLET_JOIN, or InitOptions::join");
+  if (!world.is_left_out()) refuse("rejoin() follows a reform() that has said that the others have gone on without this rank");
+  WorldConfig config = world.config();
+  config.join = doors_of_others(group);
   if (config.join.empty()) refuse("no other rank of this world has a door that this one knows");
-  config.door = world_->door();
-  config.membership = world_->membership();
-  // Two that are to join again must not wait at each other's doors.
-  config.door->shut();
-  config.listening_descriptor.reset();
-  config.stop.reset();
   config.meeting.timeout = kRejoinTimeout;
-  return join_group(std::move(config));
-}
-
-std::vector<Address> SharedGroup::doors_of_others() {
-  std::vector<Address> doors;
-  driver().run([&] {
-    for (int rank = 0; rank < core_.options().natives(); ++rank)
-      if (rank != core_rank() && core_.door(rank).port != 0) doors.push_back(core_.door(rank));
-  });
-  return doors;
+  WorldStart start = world.start();
+  start.stop.reset();
+  // Two that are to join again must not wait at each other's doors.
+  start.door->shut();
+  return join_group(std::move(config), std::move(start));
 }
 
 std::shared_ptr<SharedGroup> await_first_guests(std::shared_ptr<SharedGroup> group, int guests, Duration timeout) {
@@ -139,26 +139,14 @@ std::shared_ptr<SharedGroup> await_first_guests(std::shared_ptr<SharedGroup> gro
   while (true) {
     try {
       group->poll_interruption();
-      if (auto next = group->admit_first_guests(guests, Clock::now() >= deadline)) return next;
+      if (auto next = group->admission().admit_first_guests(guests, Clock::now() >= deadline)) return next;
       std::this_thread::sleep_for(kFirstGuestsInterval);
     } catch (const PeerLost&) {
       std::vector<int> before;
       std::uint64_t lineage = 0;
-      group = group->reform({}, before, lineage);
+      group = group->survivors().reform({}, before, lineage);
     }
   }
-}
-
-/// Returns null where they have not come yet, or could not be met. Rank 0, at whose door they knock, decides.
-std::shared_ptr<SharedGroup> SharedGroup::admit_first_guests(int guests, bool is_late) {
-  std::vector<std::int32_t> told{growth() != GrowthState::none || guests_at_door() >= guests ? 1 : 0, is_late ? 1 : 0, guests_at_door()};
-  run_own({}, make_broadcast(TensorView(told), 0, options()));
-  if (told[1] != 0)
-    throw_if_failed({Errc::timed_out, "only " + std::to_string(told[2]) + " of " + std::to_string(guests) + " guests have come in time"});
-  if (told[0] == 0) return nullptr;
-  // From here on guests leave the door because they are in.
-  if (growth() == GrowthState::ready) end_presence();
-  return admit({});
 }
 
 }  // namespace ringlet::native

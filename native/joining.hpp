@@ -30,7 +30,10 @@ class Knocker {
 
 /// Joins a group that runs, at one of the doors `config.join`: knocks until the group admits this process, and returns the group of the
 /// world in which it is a rank. Throws `Timeout` after the time that `config` has for meeting the others.
-std::shared_ptr<SharedGroup> join_group(WorldConfig config);
+std::shared_ptr<SharedGroup> join_group(WorldConfig config, WorldStart start);
+
+/// For a rank that the others went on without: joins them again by one of the doors of this world's other ranks. Throws like init().
+std::shared_ptr<SharedGroup> rejoin(SharedGroup& group);
 
 /// For the native ranks of an elastic group that is to begin with so many guests: waits until these have come, and returns the group with
 /// them. Throws `Timeout` on all ranks where they have not in time.

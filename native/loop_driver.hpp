@@ -93,6 +93,18 @@ class LoopDriver {
     run_until(start_and_say_so, done);
   }
 
+  /// Destroys objects of the loop, in this order. Where the driver is broken they are leaked: something has failed in their midst, so they
+  /// may be in any state.
+  template <class... Objects>
+  void destroy(std::unique_ptr<Objects>&... objects) noexcept {
+    try {
+      run([&] { (objects.reset(), ...); });
+    } catch (...) {
+      give_up(std::current_exception());
+      ((void)objects.release(), ...);
+    }
+  }
+
   /// Waits until `done` is set, the time is over, or the driver is broken. Returns whether `done` is set, and throws nothing.
   bool wait(const DoneFlag& done, std::optional<Duration> timeout, const Interruption& interruption = {}) noexcept;
   /// Gives `call` to the dispatcher once `done` is set or the driver is broken. `call` keeps `done` alive.

@@ -1,7 +1,5 @@
 #include "native/native_world.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -24,10 +22,10 @@ constexpr Duration kStopPatience = Duration::seconds(1);
 constexpr Duration kStopPause = Duration::milliseconds(5);
 
 /// The file is named after the rank, which is known now. The job's number is the one of rank 0's first world.
-WorldConfig with_trace(WorldConfig config) {
+WorldConfig with_trace(WorldConfig config, WorldEntry entry) {
   if (config.options.job == 0) config.options.job = random_world_id();
   config.trace.rank = config.options.rank;
-  config.trace.joined_in_epoch = config.joined ? config.options.epoch : 0;
+  config.trace.joined_in_epoch = entry == WorldEntry::join ? config.options.epoch : 0;
   config.options.session.trace = open_trace(config.trace);
   return config;
 }
@@ -69,25 +67,21 @@ void MeetingStop::disarm() {
   fail_ = nullptr;
 }
 
-NativeWorld::NativeWorld(const WorldConfig& config)
-    : config_(with_trace(config)),
+NativeWorld::NativeWorld(const WorldConfig& config, const WorldStart& start, UniqueFd listener)
+    : config_(with_trace(config, start.entry)),
+      start_(start),
       driver_(config.options.size > 1),
-      door_(config.door),
-      membership_(config.membership),
       first_epoch_(config.options.epoch),
-      is_in_(!config.door || config.door->is_open()) {
+      is_in_(start.entry != WorldEntry::join) {
   auto page = read_page(config.web);
   try {
-    if (options_.elastic && !door_) door_ = std::make_shared<Door>(config.door_options, config.token, config.encrypts(), config.ciphers);
-    if ((options_.elastic || config.membership_descriptor) && !membership_)
-      membership_ = std::make_shared<MembershipLog>(config.membership_descriptor);
-    open(config, std::move(page));
+    open(std::move(page));
     if (options_.size > 1)
-      meet(config);
+      meet(std::move(listener));
     else if (elastic())
-      driver_.run([&] { begin_epochs(config); });
-    if (door_ && !config.door) {
-      door_->open();
+      driver_.run([&] { begin_epochs(); });
+    if (elastic() && start.entry == WorldEntry::first) {
+      door()->open();
       enter({});
     }
     if (options_.session.trace != nullptr) driver_.run([&] { trace_world(core().options(), lineage(), {}); });
@@ -104,7 +98,7 @@ NativeWorld::~NativeWorld() {
 }
 
 void NativeWorld::enter(const std::optional<GroupChange>& change) {
-  membership_->enter({options_.epoch, config_.lineage, options_.rank, options_.size, to_string(door_->address()), change});
+  start_.membership->enter({options_.epoch, start_.lineage, options_.rank, options_.size, to_string(door()->address()), change});
 }
 
 void NativeWorld::enter_by_joining(std::uint32_t epoch) {
@@ -113,22 +107,22 @@ void NativeWorld::enter_by_joining(std::uint32_t epoch) {
     is_in_ = true;
     const ringlet::World& world = epochs_->world();
     const WorldOptions& now = world.options();
-    membership_->enter({now.epoch, lineage(), now.rank, now.size, to_string(door_->address())});
+    start_.membership->enter({now.epoch, lineage(), now.rank, now.size, to_string(door()->address())});
     serve_guests(world);
   });
 }
 
-void NativeWorld::open(const WorldConfig& config, web::PageBundle page) {
+void NativeWorld::open(web::PageBundle page) {
   driver_.run([&] {
     network_ = std::make_unique<UvNetwork>(driver_.loop());
-    authenticator_ = std::make_unique<TokenAuthenticator>(config.token, config.encrypts(), config.ciphers);
-    if (config.peer_memory) peer_memory_ = local::open_peer_memory();
+    authenticator_ = std::make_unique<TokenAuthenticator>(config_.token, config_.encrypts(), config_.ciphers);
+    if (config_.peer_memory) peer_memory_ = local::open_peer_memory();
     shortcut_ = std::make_unique<local::MemoryShortcut>(
         driver_.loop(), peer_memory_.get(), [this](Bytes out) { authenticator_->fill_random(out); }, &driver_.loop(),
         std::thread::hardware_concurrency());
     incoming_ = std::make_unique<IncomingLinks>(driver_.loop(), *authenticator_);
     incoming_->set_shortcut(shortcut_.get());
-    if (options_.guests > 0) web_front_ = open_web_door(driver_.loop(), *incoming_, std::move(page), config.web);
+    if (options_.guests > 0) web_front_ = open_web_door(driver_.loop(), *incoming_, std::move(page), config_.web);
     core_ = std::make_unique<ringlet::World>(driver_.loop(), options_);
     first_ = core_.get();
     // All ranks that meet are in this epoch, whichever it is.
@@ -144,7 +138,7 @@ void NativeWorld::prepare(ringlet::World& world) {
 }
 
 void NativeWorld::serve_guests(const ringlet::World& world) {
-  if (door_ && is_in_ && world.options().rank == 0) door_->serve_page();
+  if (elastic() && is_in_ && world.options().rank == 0) door()->serve_page();
 }
 
 void NativeWorld::watch_parts(ringlet::World& world) {
@@ -153,18 +147,18 @@ void NativeWorld::watch_parts(ringlet::World& world) {
   parts_watch_ = std::make_unique<PartsWatch>(driver_.loop(), world, config_.on_parts ? config_.on_parts : say, config_.parts_watch);
 }
 
-void NativeWorld::meet(const WorldConfig& config) {
+void NativeWorld::meet(UniqueFd listener) {
   DoneFlag done;
   Status outcome;
-  const auto presence = std::make_shared<PresenceReport>(config.web.presence_descriptor);
-  MeetingOptions options = config.meeting;
-  if (door_) options.door = door_->address();
+  const auto presence = std::make_shared<PresenceReport>(UniqueFd(config_.web.presence_descriptor.value_or(-1)));
+  MeetingOptions options = config_.meeting;
+  if (elastic()) options.door = door()->address();
   options.on_waiting = [rank = options_.rank](const std::string& text) { tell(rank, text); };
-  const StopSwitch stop(config.stop.get());
+  const StopSwitch stop(start_.stop.get());
   options.on_guests = [presence](const std::vector<std::string>& names) { presence->tell(names); };
   Interruption interruption;
   // A meeting that can be stopped goes on in the background.
-  if (!config.stop) interruption.is_wanted = config.interrupted;
+  if (!start_.stop) interruption.is_wanted = config_.interrupted;
   interruption.end = [this] {
     const Status why{Errc::cancelled, "rank " + std::to_string(options_.rank) + " was interrupted while the ranks met", options_.rank};
     // It does not wait, as other reasons do, until rank 0 can be told.
@@ -178,13 +172,10 @@ void NativeWorld::meet(const WorldConfig& config) {
           outcome = status;
           driver_.set(done);
         };
-        if (config.listening_descriptor) {
-          auto listener = network_->adopt_listener(*config.listening_descriptor, incoming_->acceptor());
-          if (!listener.ok()) {
-            ::close(*config.listening_descriptor);
-            return on_met(listener.status());
-          }
-          meeting_->use_listener(std::move(listener).value());
+        if (listener) {
+          auto adopted = network_->adopt_listener(std::move(listener), incoming_->acceptor());
+          if (!adopted.ok()) return on_met(adopted.status());
+          meeting_->use_listener(std::move(adopted).value());
         }
         meeting_->start(on_met);
         stop.arm([this](const Status& why) { driver_.loop().post([this, why] { end_meeting(why, driver_.loop().now()); }); });
@@ -195,9 +186,9 @@ void NativeWorld::meet(const WorldConfig& config) {
     if (stop_timer_ != 0) driver_.loop().cancel(std::exchange(stop_timer_, 0));
     presence->end();
     world_id_ = meeting_->world_id();
-    if (outcome.ok() && elastic()) begin_epochs(config);
+    if (outcome.ok() && elastic()) begin_epochs();
     if (outcome.ok()) watch_parts(core());
-    if (outcome.ok() && config.status) open_status(core());
+    if (outcome.ok() && config_.status) open_status(core());
     if (!outcome.ok())
       note_end(outcome);
     else if (!elastic())
@@ -210,7 +201,7 @@ void NativeWorld::meet(const WorldConfig& config) {
 
 /// Whoever started this rank can tell by it which rank failed first.
 void NativeWorld::note_end(const Status& why) {
-  if (membership_ && why.code() == Errc::peer_lost && why.rank() != options_.rank) membership_->end_by_loss(why.rank());
+  if (start_.membership && why.code() == Errc::peer_lost && why.rank() != options_.rank) start_.membership->end_by_loss(why.rank());
 }
 
 /// The others learn why over the link with rank 0, so this rank waits a moment until it has one.
@@ -224,15 +215,15 @@ void NativeWorld::end_meeting(const Status& why, Instant since) {
   });
 }
 
-void NativeWorld::begin_epochs(const WorldConfig& config) {
+void NativeWorld::begin_epochs() {
   if (meeting_) {
     addresses_ = meeting_->listening_addresses();
     listeners_ = std::make_unique<Listeners>(meeting_->take_listeners());
     meeting_.reset();
   }
   EpochsOptions options;
-  options.on_split = config.on_split;
-  options.lineage = config.lineage;
+  options.on_split = config_.on_split;
+  options.lineage = start_.lineage;
   options.prepare = [this](ringlet::World& world) {
     prepare(world);
     watch_parts(world);
@@ -250,7 +241,7 @@ void NativeWorld::begin_epochs(const WorldConfig& config) {
 }
 
 void NativeWorld::expect_guests_after(const ringlet::World& world) {
-  if (world.options().guests > 0) door_->expect_guests(count_returning_guests(world));
+  if (world.options().guests > 0) door()->expect_guests(count_returning_guests(world));
 }
 
 void NativeWorld::follow(const ringlet::World& before, const Succession& succession) {
@@ -261,11 +252,12 @@ void NativeWorld::follow(const ringlet::World& before, const Succession& success
   if (now.session.trace != nullptr) trace_world(now, succession.lineage, change.lost);
   change.cause = before.failure().text();
   change.pause = succession.took;
-  if (is_in_) membership_->enter({now.epoch, succession.lineage, now.rank, now.size, to_string(door_->address()), std::move(change)});
+  if (is_in_)
+    start_.membership->enter({now.epoch, succession.lineage, now.rank, now.size, to_string(door()->address()), std::move(change)});
 }
 
 void NativeWorld::trace_world(const WorldOptions& now, std::uint64_t lineage, std::vector<int> lost) const {
-  const bool joined = config_.joined && now.epoch == options_.epoch;
+  const bool joined = start_.entry == WorldEntry::join && now.epoch == options_.epoch;
   if (Recorder* trace = recorder()) trace->enter({now.job, now.epoch, lineage, now.rank, now.size, joined, std::move(lost)});
 }
 
@@ -302,7 +294,7 @@ std::shared_ptr<SharedGroup> NativeWorld::group_of(const std::shared_ptr<NativeW
 
 void NativeWorld::open_status(ringlet::World& world) {
   status_.reset();
-  status_ = std::make_unique<StatusSocket>(driver_.loop(), world, world_id_, elastic() ? membership_ : nullptr);
+  status_ = std::make_unique<StatusSocket>(driver_.loop(), world, world_id_, elastic() ? start_.membership : nullptr);
   const Status opened = status_->open();
   if (opened.ok()) return;
   status_.reset();
@@ -331,27 +323,12 @@ void NativeWorld::close() noexcept {
     if (core_ || epochs_) say_goodbye();
     driver_.run([this] {
       if (port_timer_ != 0) driver_.loop().cancel(port_timer_);
-      meeting_.reset();
-      listeners_.reset();
-      web_front_.reset();
-      incoming_.reset();
-      shortcut_.reset();
-      parts_watch_.reset();
-      core_.reset();
-      epochs_.reset();
-      network_.reset();
     });
   } catch (...) {
     driver_.give_up(std::current_exception());
-    leak();
   }
-}
-
-/// After a failure in their midst they are in any state, so they are not destroyed.
-void NativeWorld::leak() noexcept {
-  const auto release = [](auto&... owners) { ((void)owners.release(), ...); };
-  release(status_, parts_watch_, meeting_, listeners_, web_front_, incoming_, shortcut_, core_, epochs_, network_, authenticator_,
-          peer_memory_);
+  driver_.destroy(status_, meeting_, listeners_, web_front_, incoming_, shortcut_, parts_watch_, core_, epochs_, network_, authenticator_,
+                  peer_memory_);
 }
 
 void NativeWorld::say_goodbye() {

@@ -13,17 +13,14 @@
 #include "core/engine/parts_watch.hpp"
 #include "core/engine/world.hpp"
 #include "core/rendezvous/meeting.hpp"
-#include "native/door.hpp"
-#include "native/given_descriptor.hpp"
 #include "native/huge_pages.hpp"
 #include "native/loop_driver.hpp"
-#include "native/reachability.hpp"
 #include "native/reused_buffers.hpp"
-#include "native/status/membership.hpp"
 #include "native/status/status_socket.hpp"
 #include "native/trace/recorder.hpp"
 #include "native/votes.hpp"
-#include "native/web_door.hpp"
+#include "native/world_config.hpp"
+#include "native/world_start.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 #include "transport/local/memory_shortcut.hpp"
 #include "transport/local/peer_memory.hpp"
@@ -49,50 +46,12 @@ class MeetingStop {
   std::function<void(const Status&)> fail_;  // while the ranks meet
 };
 
-/// How to meet the other ranks. init() makes it from its options and the environment.
-struct WorldConfig {
-  WorldOptions options;
-  MeetingOptions meeting;
-  std::string token{};                      // empty: none
-  std::optional<bool> encrypt{};            // whether links are encrypted; unset: where there is a token
-  CipherSet ciphers = preferred_ciphers();  // that encrypted links may have
-  bool peer_memory = true;                  // whether ranks of this machine may read each other's memory
-  TraceSettings trace{};
-  bool status = true;                                  // whether this user's programs may ask for the state (status_socket.hpp)
-  std::optional<int> listening_descriptor;             // rank 0: listens at the coordinator's address; the world closes it
-  WebConfig web{};                                     // used where there are guests
-  DelayHandler on_delay{};                             // unset: warnings go to stderr
-  std::function<void(const std::string&)> on_parts{};  // on rank 0, when parts have changed; unset: it goes to stderr
-  PartsWatchOptions parts_watch{};                     // where parts follow what links carry
-  std::function<bool()> interrupted{};                 // asked by callers that wait
-  // How often that ended a wait, in this world and those that follow it.
-  std::shared_ptr<std::atomic<int>> interruptions = std::make_shared<std::atomic<int>>(0);
-  OnSplit on_split = OnSplit::fork;  // of an elastic world
-
-  std::optional<GivenDescriptor> given_membership{};  // RINGLET_MEMBERSHIP_FD, of which init() makes a duplicate
-  std::optional<int> membership_descriptor{};         // of MembershipLog, which closes it
-
-  // Of an elastic world, for those that join it (joining.hpp, growth.hpp).
-  ReachSettings reach{};
-  std::vector<std::string> hosts{"127.0.0.1"};  // where this rank listens in worlds that follow by growth
-  DoorOptions door_options{};
-  std::shared_ptr<Door> door{};                 // of the world before; unset: this world opens one
-  std::shared_ptr<MembershipLog> membership{};  // of the world before; unset: this world makes one
-  std::vector<Address> join{};                  // doors of the group that this process is to join
-  std::uint64_t lineage = 0;
-  bool joined = false;                  // whether this process has joined the group by this world
-  int first_guests = 0;                 // that are waited for before the group begins
-  std::shared_ptr<MeetingStop> stop{};  // unset: the meeting ends by itself
-
-  bool encrypts() const { return encrypt.value_or(!token.empty()); }
-};
-
 /// The world of a native program: the core's world with a loop, a network, and the rules for threads. It lives as long as any of its groups
 /// (shared_group.hpp). Any thread.
 class NativeWorld {
  public:
-  /// Meets the other ranks. Throws the reason where they do not meet.
-  explicit NativeWorld(const WorldConfig& config);
+  /// Meets the other ranks, where `listener` is set at this socket. Throws the reason where they do not meet.
+  explicit NativeWorld(const WorldConfig& config, const WorldStart& start, UniqueFd listener = {});
   /// Says goodbye to the other ranks, and waits at most the close timeout.
   ~NativeWorld();
   NativeWorld(const NativeWorld&) = delete;
@@ -105,10 +64,9 @@ class NativeWorld {
   Epochs& epochs() { return *epochs_; }
   bool elastic() const { return options_.elastic; }
   const WorldConfig& config() const { return config_; }
+  const WorldStart& start() const { return start_; }
   /// Of an elastic world; null otherwise.
-  const std::shared_ptr<Door>& door() const { return door_; }
-  /// Null where neither `ringlet status` nor a starter is to be told.
-  const std::shared_ptr<MembershipLog>& membership() const { return membership_; }
+  Door* door() const { return start_.door.get(); }
   /// This rank is in the elastic world now.
   void enter(const std::optional<GroupChange>& change);
   /// The members have taken this process in. Where a rank was lost meanwhile, its first epoch is a later one than that in which it has met
@@ -117,7 +75,7 @@ class NativeWorld {
   /// The first epoch that this rank was in.
   std::uint32_t first_epoch() const { return first_epoch_; }
   /// Of the newest epoch. May be used only while holding the loop.
-  std::uint64_t lineage() const { return epochs_ ? epochs_->lineage() : config_.lineage; }
+  std::uint64_t lineage() const { return epochs_ ? epochs_->lineage() : start_.lineage; }
   /// WorldOptions::job. May be used only while holding the loop.
   std::uint64_t job() const { return (epochs_ ? epochs_->world() : *core_).options().job; }
   /// Says goodbye to the other ranks without waiting for them. Only the destructor may follow.
@@ -136,9 +94,9 @@ class NativeWorld {
  private:
   class StopSwitch;
 
-  void open(const WorldConfig& config, web::PageBundle page);
-  void meet(const WorldConfig& config);
-  void begin_epochs(const WorldConfig& config);
+  void open(web::PageBundle page);
+  void meet(UniqueFd listener);
+  void begin_epochs();
   void follow(const ringlet::World& before, const Succession& succession);
   void end_meeting(const Status& why, Instant since);
   void find_closed_ports();
@@ -151,10 +109,10 @@ class NativeWorld {
   void trace_world(const WorldOptions& now, std::uint64_t lineage, std::vector<int> lost) const;
   void close() noexcept;
   void say_goodbye();
-  void leak() noexcept;
 
   const WorldConfig config_;
   const WorldOptions& options_ = config_.options;
+  const WorldStart start_;
   LoopDriver driver_;
   std::unique_ptr<UvNetwork> network_;
   std::unique_ptr<TokenAuthenticator> authenticator_;
@@ -173,8 +131,6 @@ class NativeWorld {
   TimerId port_timer_ = 0;
   TimerId stop_timer_ = 0;
   std::unique_ptr<StatusSocket> status_;
-  std::shared_ptr<Door> door_;
-  std::shared_ptr<MembershipLog> membership_;
   std::uint64_t world_id_ = 0;
   std::atomic<bool> leaving_{false}, left_out_{false};
   std::atomic<std::uint32_t> first_epoch_;

@@ -1,8 +1,10 @@
 #pragma once
 
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::native {
 
@@ -10,17 +12,15 @@ namespace ringlet::native {
 /// each time a guest comes or goes, with the names of all guests and tabs between them.
 class PresenceReport {
  public:
-  explicit PresenceReport(std::optional<int> descriptor) : descriptor_(descriptor) {}
-  ~PresenceReport();
-  PresenceReport(const PresenceReport&) = delete;
-  PresenceReport& operator=(const PresenceReport&) = delete;
+  /// Without a socket nothing is told.
+  explicit PresenceReport(UniqueFd socket) : socket_(std::move(socket)) {}
 
   /// Does not block. Where the reader does not take a line, the socket is closed and nothing more is sent.
   void tell(const std::vector<std::string>& names);
-  void end();
+  void end() { socket_.reset(); }
 
  private:
-  std::optional<int> descriptor_;
+  UniqueFd socket_;
 };
 
 }  // namespace ringlet::native

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/refuse.hpp"
 #include "native/open_worlds.hpp"
 
 namespace ringlet::native {
@@ -34,9 +35,9 @@ Status apply(const CallOptions& call, Result<Task>& task) {
 }
 
 /// `end` may run when the group is gone, but not the world.
-Interruption interruption_of(const WorldConfig& config, World& world) {
-  if (!config.interrupted) return {};
-  return {config.interrupted, [&world, interruptions = config.interruptions] {
+Interruption interruption_of(const NativeWorld& native, World& world) {
+  if (!native.config().interrupted) return {};
+  return {native.config().interrupted, [&world, interruptions = native.start().interruptions] {
             const int rank = world.options().rank;
             ++*interruptions;
             world.fail({Errc::cancelled, "rank " + std::to_string(rank) + " was interrupted while it waited", rank});
@@ -75,13 +76,12 @@ SharedGroup::SharedGroup(std::shared_ptr<NativeWorld> world, ringlet::World& cor
       core_(core),
       driver_(world_->driver()),
       engine_(engine),
-      interruption_(interruption_of(world_->config(), core)),
+      interruption_(interruption_of(*world_, core)),
       may_be_read_(may_be_read(world_->config(), engine.options())) {}
 
 SharedGroup::~SharedGroup() {
   if (driver().is_inherited()) {
     keep_for_ever(world_);
-    keep_for_ever(growth_);
     return;
   }
   // Left in the background, because another thread may hold the loop and wait for a rank that waits for this one.
@@ -199,6 +199,16 @@ Topology SharedGroup::topology() {
   return found;
 }
 
+std::string SharedGroup::door() const { return elastic() ? to_string(world_->door()->address()) : ""; }
+
+std::uint64_t SharedGroup::lineage() {
+  std::uint64_t found = 0;
+  driver().run([&] { found = world_->lineage(); });
+  return found;
+}
+
+bool SharedGroup::has_joined() const { return world_->start().entry == WorldEntry::join && epoch() == world_->first_epoch(); }
+
 std::string_view SharedGroup::links() {
   std::string_view found;
   driver().run([&] { found = engine_.links(); });
@@ -247,6 +257,44 @@ std::shared_ptr<SharedGroup> SharedGroup::create(const CallOptions& call, std::v
   task.ranks = std::move(ranks);
   task.tag = tag;
   return make_part(call, std::move(task), [&](CreateTask given) { core_.create(engine_, std::move(given)); });
+}
+
+Status SharedGroup::world_failure() {
+  Status failure;
+  driver().run([&] { failure = core_.failure(); });
+  return failure;
+}
+
+bool SharedGroup::run_unless_failed(const CallOptions& call, Result<CollectiveTask> task) {
+  const int before = interruptions();
+  try {
+    run_own(call, std::move(task));
+    return true;
+  } catch (const Error&) {
+    if (world_has_failed() && interruptions() == before) return false;
+    throw;
+  }
+}
+
+void SharedGroup::refuse_unless_elastic() const {
+  if (!elastic()) refuse("the group is not elastic; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
+  if (world_->has_left()) refuse("this rank has left this world");
+}
+
+void SharedGroup::refuse_unless_whole_world(const char* call) const {
+  if (&engine_ != &core_.group()) refuse(std::string(call) + " is for the group of all ranks, not for one that split() made");
+}
+
+void SharedGroup::revoke() {
+  refuse_unless_elastic();
+  driver().run([&] { core_.revoke(); });
+}
+
+void SharedGroup::leave() {
+  driver_.check();
+  admission_.drop();
+  if (world_->door()) world_->door()->shut();
+  world_->leave();
 }
 
 }  // namespace ringlet::native

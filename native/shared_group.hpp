@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "core/gradients/agreements.hpp"
-#include "native/growth.hpp"
+#include "native/admission.hpp"
 #include "native/native_world.hpp"
 #include "native/packing.hpp"
+#include "native/survivors.hpp"
 
 namespace ringlet::native {
 
@@ -90,7 +91,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   /// How a caller of this group that waits is interrupted: by the end of the world.
   const Interruption& interruption() const { return interruption_; }
   /// How often that has happened in this world and those before it.
-  int interruptions() const { return *world_->config().interruptions; }
+  int interruptions() const { return *world_->start().interruptions; }
   /// For callers that wait by other means: ends the world where they are to be interrupted.
   void poll_interruption();
   /// Why works that have not ended never will.
@@ -110,17 +111,9 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   /// Ok while the world works.
   Status world_failure();
   std::uint32_t epoch() const { return engine_.options().epoch; }
-  /// `before` gets the new world's ranks as they are in this group's world.
-  std::shared_ptr<SharedGroup> reform(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage);
-  bool agree(bool mine, const CallOptions& call);
-  /// The same; each of `least` becomes its least over all ranks, where no rank was lost.
-  bool agree(bool mine, const CallOptions& call, std::span<std::int32_t> least);
   void revoke();
   /// See Group's; also of a world that is not elastic.
   void leave();
-
-  // How the group of all ranks of an elastic world grows (growth.hpp). The members form the next world beside this one, in the background,
-  // and switch to it together.
 
   /// Where processes knock that are to join; empty where the world is not elastic.
   std::string door() const;
@@ -128,38 +121,24 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   std::uint64_t lineage();
   /// Whether this process has joined the group, and this is its first world.
   bool has_joined() const;
-  /// How many processes and guests knock at this rank's door and may be admitted now.
-  int waiting();
-  /// How many guests are at this rank's door.
-  int guests_at_door();
-  /// Nobody is told any more who comes to the door.
-  void end_presence();
-  /// A collective. Begins to form a world of all ranks and the processes that knock anywhere. Returns false on all ranks where there are
-  /// none. A growth that has begun before is dropped.
-  bool begin_growth(const CallOptions& call);
-  /// How the growth stands on this rank.
-  GrowthState growth();
-  /// A collective, the ranks' call of agree(): where the next world is ready on all, returns its group on all, even if a rank is lost
-  /// meanwhile, which the next call there then tells. Otherwise returns null on all, and the growth is dropped. No operation of this world
-  /// may be pending. After the switch this rank has left this world.
-  std::shared_ptr<SharedGroup> finish_growth(const CallOptions& call);
-  /// Gives the growth up, if there is one; processes that were to join knock again. This is not a collective: the growth then fails on the
-  /// other ranks, too.
-  void drop_growth();
-  /// What this rank tells the others, the least of which says what grow() does on all: it begins a growth, gives it up, or returns the next
-  /// world's group like finish_growth().
-  GrowthStanding growth_standing();
-  std::shared_ptr<SharedGroup> grow(GrowthStanding least, const CallOptions& call);
-  /// All of the above, one thing at each call, so that no call waits for those that join: returns the next world's group once it is ready.
-  /// In a world with guests this is no collective, and ends the epoch where somebody knocks.
-  std::shared_ptr<SharedGroup> admit(const CallOptions& call);
-  /// A collective. Admits the guests with which the group begins, once they knock; see await_first_guests().
-  std::shared_ptr<SharedGroup> admit_first_guests(int guests, bool is_late);
-  /// For a rank that the others went on without: joins them again by one of the doors of this world's other ranks. Throws like init().
-  std::shared_ptr<SharedGroup> rejoin();
-  /// For a process that has joined: waits until the members have switched to this world, and returns the group in which they are, which is
-  /// that of a later epoch where a rank was lost meanwhile. Throws where they have given it up.
-  std::shared_ptr<SharedGroup> await_members(const wire::Ticket& ticket);
+  Survivors& survivors() { return survivors_; }
+  /// Of the group of all ranks.
+  Admission& admission() { return admission_; }
+
+  // For those parts that work on the group's world.
+  const std::shared_ptr<NativeWorld>& world() const { return world_; }
+  int world_rank() const { return core_.options().rank; }
+  /// Of this group's epoch. May be used only while holding the loop.
+  ringlet::World& core() const { return core_; }
+  /// In a stream that programs cannot use.
+  void run_own(const CallOptions& call, Result<CollectiveTask> task);
+  /// The same. Returns false where the world has failed, but not by this rank's interruption.
+  bool run_unless_failed(const CallOptions& call, Result<CollectiveTask> task);
+  bool world_has_failed() { return !world_failure().ok(); }
+  /// Throws also where this rank has left the world.
+  void refuse_unless_elastic() const;
+  /// Throws for a group that split() or create() made.
+  void refuse_unless_whole_world(const char* call) const;
 
  private:
   template <class Task, class Give>
@@ -173,25 +152,6 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   void count_use(const CollectiveTask& task);
   void count_use(const MessageTask& task) { count_use(task.source); }
   void count_use(ConstBytes buffer);
-  int core_rank() const { return core_.options().rank; }
-  void run_own(const CallOptions& call, Result<CollectiveTask> task);
-  bool world_has_failed() { return !world_failure().ok(); }
-  Succession await_succession(std::chrono::milliseconds timeout);
-  std::shared_ptr<SharedGroup> reform_world(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage);
-  std::shared_ptr<SharedGroup> follow(ringlet::World& next);
-  void refuse_unless_whole_world(const char* call) const;
-  bool settle_votes();
-  void refuse_unless_admitting() const;
-  void send_guests_away();
-  std::vector<Address> doors_of_others();
-  std::shared_ptr<Growth> form_next(const CallOptions& call, const Knocks::Chosen& own, const std::shared_ptr<MeetingStop>& stop);
-  std::string coordinator_host();
-  WorldConfig config_of_growth(const GrowthPlan& plan);
-  void send_tickets(const WorldConfig& next, const Address& coordinator, const GrowthPlan& plan);
-  std::shared_ptr<Growth> current_growth();
-  void enter_after(const std::shared_ptr<SharedGroup>& before);
-  std::shared_ptr<WorkState> start_barrier();
-  bool run_unless_failed(const CallOptions& call, Result<CollectiveTask> task);
 
   const std::shared_ptr<NativeWorld> world_;
   ringlet::World& core_;  // of this group's epoch
@@ -200,12 +160,8 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   const Interruption interruption_;
   const bool may_be_read_;  // by another rank of this machine
   SharedAgreements agreements_;
-  std::mutex following_;
-  std::shared_ptr<SharedGroup> next_;  // of the epoch after this one, until reform() returns the last one
-  std::mutex agreeing_, settling_;
-  bool settled_ = false;  // Votes were exchanged in this world
-  std::mutex growing_;
-  std::shared_ptr<Growth> growth_;
+  Survivors survivors_{*this};
+  Admission admission_{*this};
 };
 
 }  // namespace ringlet::native

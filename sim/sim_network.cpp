@@ -88,7 +88,7 @@ PathOptions& SimWorld::add_address(const SimNode& node, const std::string& host)
 }
 
 void SimWorld::limit_port(const SimNode& node, std::uint64_t bytes_per_second) {
-  machinery_->wires.limit_port(node.index(), bytes_per_second);
+  machinery_->wires.ports().limit(node.index(), bytes_per_second);
 }
 
 RunEnd SimWorld::run_until_idle(RunLimits limits) {

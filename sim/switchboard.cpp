@@ -51,7 +51,7 @@ void Switchboard::add_node_beside(std::uint32_t node) {
   Site site;
   site.host = sites_[node].host;
   site.machine = sites_[node].machine;
-  wires_.set_machine(static_cast<std::uint32_t>(sites_.size()), site.machine);
+  wires_.ports().set_machine(static_cast<std::uint32_t>(sites_.size()), site.machine);
   sites_.push_back(std::move(site));
 }
 

@@ -3,6 +3,7 @@
 
 #include "sim/wires.hpp"
 
+// How connections begin, fail and end.
 namespace ringlet::sim {
 
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+// How bytes travel through connections.
 namespace ringlet::sim {
 
 namespace {
@@ -150,35 +151,13 @@ void Wires::fly(Connection& connection, std::size_t side, std::size_t bytes) {
   Pipe& out = connection.pipes[side];
   const auto nanoseconds = static_cast<std::int64_t>(std::uint64_t{bytes} * 1'000'000'000 / out.bytes_per_second);
   const Instant begins = std::max(out.busy_until, clock_.now());
-  const std::uint32_t from = machine_of(connection.ends[side].node), to = machine_of(connection.ends[1 - side].node);
-  const auto pass = [&](std::uint32_t machine, Instant Port::* until, Instant at) {
-    return from == to ? at : pass_port(machine, until, at, bytes);
-  };
-  out.busy_until = std::max(begins + Duration{nanoseconds}, pass(from, &Port::sending_until, begins));
+  const std::uint32_t sender = connection.ends[side].node, receiver = connection.ends[1 - side].node;
+  out.busy_until = std::max(begins + Duration{nanoseconds}, ports_.leave(sender, receiver, begins, bytes));
   const Instant through = out.busy_until + out.latency + clock_.random().in(Range<Duration>{{}, out.jitter});
-  const Instant taken = pass(to, &Port::receiving_until, begins + out.latency);
+  const Instant taken = ports_.enter(sender, receiver, begins + out.latency, bytes);
   out.last_arrival = std::max({through, taken, out.last_arrival});
   out.flying.push_back(bytes);
   clock_.schedule(out.last_arrival, EventKind::arrive, connection.index, connection.generation, side);
-}
-
-void Wires::set_machine(std::uint32_t node, std::uint32_t machine) {
-  while (machines_.size() < node) machines_.push_back(static_cast<std::uint32_t>(machines_.size()));
-  machines_.push_back(machine);
-}
-
-void Wires::limit_port(std::uint32_t node, std::uint64_t bytes_per_second) {
-  node = machine_of(node);
-  if (ports_.size() <= node) ports_.resize(node + std::size_t{1});
-  ports_[node].bytes_per_second = bytes_per_second;
-}
-
-Instant Wires::pass_port(std::uint32_t node, Instant Port::* until, Instant from, std::size_t bytes) {
-  if (node >= ports_.size() || ports_[node].bytes_per_second == 0) return from;
-  Port& port = ports_[node];
-  port.*until =
-      std::max(port.*until, from) + Duration{static_cast<std::int64_t>(std::uint64_t{bytes} * 1'000'000'000 / port.bytes_per_second)};
-  return port.*until;
 }
 
 void Wires::arrive(Connection& connection, std::size_t side) {

@@ -9,6 +9,7 @@
 #include "core/ports/link.hpp"
 #include "sim/byte_queue.hpp"
 #include "sim/clockwork.hpp"
+#include "sim/machine_ports.hpp"
 
 namespace ringlet::sim {
 
@@ -79,12 +80,6 @@ struct Connection {
   bool cut = false;
 };
 
-/// The limit that all connections of a node share, in each direction.
-struct Port {
-  std::uint64_t bytes_per_second = 0;  // 0: no limit
-  Instant sending_until, receiving_until;
-};
-
 /// All connections of a world.
 class Wires {
  public:
@@ -106,10 +101,7 @@ class Wires {
   void release(Connection& connection, std::size_t side);
   SendCounters send_counters(const Connection& connection, std::size_t side) const;
 
-  /// Puts a new node on the machine of the node `machine`, whose port it shares.
-  void set_machine(std::uint32_t node, std::uint32_t machine);
-  /// Limits the port of the node's machine. Links inside a machine pass no port.
-  void limit_port(std::uint32_t node, std::uint64_t bytes_per_second);
+  MachinePorts& ports() { return ports_; }
 
   // Faults.
   enum class Farewell : std::uint8_t { orderly, reset, none };
@@ -136,9 +128,6 @@ class Wires {
   void transmit(Connection& connection, std::size_t side);
   void schedule_transmit(Connection& connection, std::size_t side, Instant at);
   void fly(Connection& connection, std::size_t side, std::size_t bytes);
-  /// Returns when this many bytes that arrive at the node's port at `from` have passed it; `until` is the member for the direction.
-  std::uint32_t machine_of(std::uint32_t node) const { return node < machines_.size() ? machines_[node] : node; }
-  Instant pass_port(std::uint32_t node, Instant Port::* until, Instant from, std::size_t bytes);
   void arrive(Connection& connection, std::size_t side);
   void deliver(Connection& connection, std::size_t side);
   bool deliver_once(Connection& connection, std::size_t side);
@@ -151,8 +140,7 @@ class Wires {
   std::deque<Connection> connections_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> dead_;
-  std::vector<Port> ports_;              // by the first node of a machine, up to the last one with a limit
-  std::vector<std::uint32_t> machines_;  // by node, up to the last one that shares a machine: the machine's first node
+  MachinePorts ports_;
   std::uint64_t next_serial_ = 1;
 };
 

@@ -244,9 +244,9 @@ void ElasticTrainer::State::await_min_ranks() {
 void ElasticTrainer::State::vote() {
   if (!shared().elastic()) return;
   const bool has_waited = waits_until && Clock::now() >= *waits_until;
-  Signals::Numbers least = Signals{shared().growth_standing(), has_waited}.numbers();
+  Signals::Numbers least = Signals{shared().admission().standing(), has_waited}.numbers();
   signals = {};
-  if (!shared().agree(true, {}, least)) {
+  if (!shared().survivors().agree(true, {}, least)) {
     throw_if_failed(shared().world_failure());
     throw Cancelled({Errc::cancelled, "the ranks have not agreed on the step"});
   }
@@ -261,7 +261,7 @@ void ElasticTrainer::State::grow() {
     averages.reset();
     if (shards != nullptr) shards->rows.finish_moves();
   }
-  auto next = shared().grow(signals.growth, call());
+  auto next = shared().admission().grow(signals.growth, call());
   if (!next) return;
   const int before = world.size();
   world = Group(std::move(next));
@@ -311,7 +311,7 @@ void ElasticTrainer::State::rejoin(const PeerLost& lost) {
   if (!options.rejoin) throw lost;
   lose_state();
   try {
-    world = Group(shared().rejoin());
+    world = world.rejoin();
   } catch (const Error& error) {
     throw PeerLost({Errc::peer_lost, std::string(lost.what()) + "; it could not join them again: " + error.what(), lost.status().rank()});
   }
@@ -345,7 +345,7 @@ void ElasticTrainer::run(const TrainingPlan& plan, const std::function<void(Step
       state.save_if_due(plan);
       // No rank leaves before all know that the last step is committed.
       state.vote();
-      state.shared().drop_growth();
+      state.shared().admission().drop();
       return;
     } catch (const Error& error) {
       state.let_guest_go(error);

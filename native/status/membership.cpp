@@ -1,7 +1,6 @@
 #include "native/status/membership.hpp"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <utility>
 
@@ -9,10 +8,6 @@
 #include "transport/uv/socket.hpp"
 
 namespace ringlet::native {
-
-MembershipLog::~MembershipLog() {
-  if (descriptor_) ::close(*descriptor_);
-}
 
 void MembershipLog::enter(GroupState state) {
   const std::lock_guard lock(mutex_);
@@ -35,11 +30,9 @@ void MembershipLog::end_by_loss(int rank) {
 
 /// Holds the mutex.
 void MembershipLog::tell(const std::string& line) {
-  if (!descriptor_) return;
-  const ssize_t sent = ::send(*descriptor_, line.data(), line.size(), MSG_DONTWAIT | uv::kSendFlags);
-  if (sent == static_cast<ssize_t>(line.size())) return;
-  ::close(*descriptor_);
-  descriptor_.reset();
+  if (!socket_) return;
+  const ssize_t sent = ::send(socket_.get(), line.data(), line.size(), MSG_DONTWAIT | uv::kSendFlags);
+  if (sent != static_cast<ssize_t>(line.size())) socket_.reset();
 }
 
 GroupState MembershipLog::state() const {

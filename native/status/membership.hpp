@@ -4,9 +4,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/time.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::native {
 
@@ -33,10 +35,8 @@ struct GroupState {
 /// of JSON (status_report.hpp). It outlives the worlds of its rank, which hand it on. Any thread.
 class MembershipLog {
  public:
-  explicit MembershipLog(std::optional<int> descriptor) : descriptor_(descriptor) {}
-  ~MembershipLog();
-  MembershipLog(const MembershipLog&) = delete;
-  MembershipLog& operator=(const MembershipLog&) = delete;
+  /// Without a socket only the state is kept.
+  explicit MembershipLog(UniqueFd socket) : socket_(std::move(socket)) {}
 
   /// The rank has come into a group: `state`, without the sums. Its change is unset where the rank was in none before. Does not block:
   /// where the reader does not take a line, the socket is closed and nothing more is sent.
@@ -49,7 +49,7 @@ class MembershipLog {
   void tell(const std::string& line);
 
   mutable std::mutex mutex_;
-  std::optional<int> descriptor_;
+  UniqueFd socket_;
   GroupState state_;
 };
 

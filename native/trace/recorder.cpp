@@ -310,11 +310,11 @@ Recorder* open_trace(const TraceSettings& settings) {
   if (settings.file.empty() && !settings.given_file) return nullptr;
   const std::lock_guard lock(opening.get());
   if (Recorder* open = recorder()) return open;
-  const auto descriptor = settings.given_file ? take_given_file(*settings.given_file) : std::nullopt;
-  if (!descriptor && settings.file.empty()) return nullptr;
+  UniqueFd given = settings.given_file ? take_given_file(*settings.given_file) : UniqueFd();
+  if (!given && settings.file.empty()) return nullptr;
   std::unique_ptr<Recorder> made;
   try {
-    made = descriptor ? std::make_unique<Recorder>(settings, *descriptor) : std::make_unique<Recorder>(settings);
+    made = given ? std::make_unique<Recorder>(settings, given.release()) : std::make_unique<Recorder>(settings);
   } catch (const TraceFileInUse& in_use) {
     tell(settings.rank, fmt::format("the trace is not written: {}; name another file for this job", in_use.what()));
     return nullptr;

@@ -35,12 +35,10 @@ std::string part_of_rank(int rank, std::uint32_t joined_in_epoch) {
   return joined_in_epoch == 0 ? fmt::format("{}", rank) : fmt::format("{}.epoch{}", rank, joined_in_epoch);
 }
 
-std::optional<int> take_given_file(const GivenDescriptor& given) {
-  if (!given.is_here()) return std::nullopt;
-  const int own = ::fcntl(given.number, F_DUPFD_CLOEXEC, 3);
-  if (own < 0) return std::nullopt;
+UniqueFd take_given_file(const GivenDescriptor& given) {
+  UniqueFd own = given.duplicate();
   // A forked process that comes to a group, too, would write into the same file.
-  ::close(given.number);
+  if (own) ::close(given.number);
   return own;
 }
 

@@ -18,9 +18,8 @@ std::string name_of_trace_part(const std::string& file, std::string_view part);
 /// "3.epoch2".
 std::string part_of_rank(int rank, std::uint32_t joined_in_epoch);
 
-/// Takes over a file that a launcher has opened. Returns a descriptor of the process' own, which its children do not inherit; nothing where
-/// the file is not here (any more).
-std::optional<int> take_given_file(const GivenDescriptor& given);
+/// Takes over a file that a launcher has opened, by GivenDescriptor::duplicate().
+UniqueFd take_given_file(const GivenDescriptor& given);
 
 /// Why no trace can take this name, which it does when it is whole: "it is a directory". Nothing where it can.
 std::optional<std::string> find_obstacle(const std::string& file);

@@ -45,7 +45,7 @@ TEST_CASE("a coordinator configures rank, size and address") {
   CHECK(config.options.rank == 2);
   CHECK(config.options.size == 4);
   CHECK(config.meeting.coordinator == Address{"::1", 5000});
-  CHECK_FALSE(config.listening_descriptor);
+  CHECK_FALSE(config.given.listener);
 }
 
 TEST_CASE("options win over the environment") {
@@ -70,12 +70,12 @@ TEST_CASE("a way to meet that the options name leaves the variables of the other
 TEST_CASE("the socket that was inherited belongs to the coordinator of the environment alone") {
   const Values launched{
       {"RINGLET_RANK", "0"}, {"RINGLET_WORLD_SIZE", "2"}, {"RINGLET_COORDINATOR", "127.0.0.1:5000"}, {"RINGLET_COORDINATOR_FD", "7"}};
-  CHECK(configure(launched).listening_descriptor == 7);
-  CHECK(configure(launched, {.coordinator = "127.0.0.1:5000"}).listening_descriptor == 7);
-  CHECK_FALSE(configure(launched, {.coordinator = "127.0.0.1:6000"}).listening_descriptor);
-  CHECK(configure(launched, {.coordinator = "127.0.0.1:6000", .listen_fd = 9}).listening_descriptor == 9);
-  CHECK(configure(launched, {.listen_fd = 9}).listening_descriptor == 9);
-  CHECK_FALSE(configure(launched, {.rank = 1}).listening_descriptor);
+  CHECK(configure(launched).given.listener == 7);
+  CHECK(configure(launched, {.coordinator = "127.0.0.1:5000"}).given.listener == 7);
+  CHECK_FALSE(configure(launched, {.coordinator = "127.0.0.1:6000"}).given.listener);
+  CHECK(configure(launched, {.coordinator = "127.0.0.1:6000", .listen_fd = 9}).given.listener == 9);
+  CHECK(configure(launched, {.listen_fd = 9}).given.listener == 9);
+  CHECK_FALSE(configure(launched, {.rank = 1}).given.listener);
   CHECK_THROWS_WITH(configure(launched, {.rank = 1, .listen_fd = 9}), Contains("InitOptions::listen_fd") && Contains("rank 1"));
   CHECK_THROWS_WITH(configure({}, {.rank = 0, .world_size = 2, .listen_fd = 9}), Contains("set InitOptions::coordinator"));
 }
@@ -308,7 +308,7 @@ TEST_CASE("ranks of an elastic group have a door where they listen, or where is 
   said["RINGLET_DOOR"] = "127.0.0.2:7000";
   CHECK(configure(said).door_options.port == 7000);
   said["RINGLET_DOOR_FD"] = "9";
-  CHECK(configure(said).door_options.descriptor == 9);
+  CHECK(configure(said).given.door == 9);
   said["RINGLET_DOOR"] = "0.0.0.0:7000";
   CHECK_THROWS_WITH(configure(said), Contains("no token"));
   said["RINGLET_TOKEN"] = "a token of this test alone";
@@ -324,7 +324,7 @@ TEST_CASE("ranks of an elastic group have a door where they listen, or where is 
                    {"RINGLET_WORLD_SIZE", "1"},
                    {"RINGLET_COORDINATOR", "127.0.0.1:5000"}})
             .hosts == std::vector<std::string>{"127.0.0.1"});
-  CHECK(configure({{"RINGLET_MEMBERSHIP_FD", "9:8:77"}}).given_membership->number == 9);
+  CHECK(configure({{"RINGLET_MEMBERSHIP_FD", "9:8:77"}}).given.membership->number == 9);
   Values ports = two;
   ports["RINGLET_COORDINATOR"] = "10.1.2.3:5000";
   ports["RINGLET_TOKEN"] = "a token of this test alone";

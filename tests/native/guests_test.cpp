@@ -46,8 +46,8 @@ struct MixedWorld {
       if (v6) config.meeting.coordinator = address_of(v6_socket);
       if (config.options.rank != 0) return;
       if (v6) {
-        ::close(*config.listening_descriptor);
-        config.listening_descriptor = v6_socket;
+        ::close(*config.given.listener);
+        config.given.listener = v6_socket;
       }
       coordinator.set_value(*config.meeting.coordinator);
     });

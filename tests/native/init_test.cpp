@@ -12,6 +12,7 @@
 #include "native/status/status_report.hpp"
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
+#include "tests/transport/raw_socket.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
@@ -89,6 +90,41 @@ TEST_CASE("a rank tells whoever started it whose loss has ended its group") {
   REQUIRE(count > 0);
   CHECK(std::string(told.data(), static_cast<std::size_t>(count)) == native::loss_report(1));
   for (const int end : ends) ::close(end);
+}
+
+TEST_CASE("where no descriptor is left, a rank does without what only tells its launcher") {
+  const RawSocket given;
+  native::Setting setting{"RINGLET_MEMBERSHIP_FD", *native::describe_descriptor(given.descriptor())};
+  const native::GivenDescriptor parsed = native::parse_descriptor(setting);
+  CHECK(parsed.duplicate());
+  const NoDescriptorsLeft none;
+  CHECK_FALSE(parsed.duplicate());
+}
+
+TEST_CASE("init() that fails before the ranks meet leaves no descriptor open") {
+  const LoopbackSocket coordinator = open_loopback_socket(), taken = open_loopback_socket();
+  InitOptions options{.rank = 0, .world_size = 2, .coordinator = to_string(coordinator.address), .elastic = true};
+  options.listen_fd = coordinator.descriptor;
+  const auto fail = [](const InitOptions& given) { CHECK_THROWS_AS(init(given), InvalidArgument); };
+  const auto count_kept = [&](const InitOptions& given) {
+    fail(given);  // what is opened once for the process stays
+    const std::size_t before = open_descriptors();
+    fail(given);
+    return open_descriptors() - before;
+  };
+  InitOptions door_in_use = options;
+  door_in_use.door = to_string(taken.address);
+  CHECK(count_kept(door_in_use) == 0);
+  ::setenv("RINGLET_DOOR_FD", "524288", 1);
+  CHECK(count_kept(options) == 0);
+  ::setenv("RINGLET_DOOR_FD", std::to_string(taken.descriptor).c_str(), 1);
+  ::setenv("RINGLET_PAGE_SOCKET_FD", "524288", 1);
+  CHECK(count_kept(options) == 0);
+  ::setenv("RINGLET_PAGE_SOCKET_FD", std::to_string(taken.descriptor).c_str(), 1);
+  ::setenv("RINGLET_PAGE_FD", "524288", 1);
+  CHECK(count_kept(options) == 0);
+  for (const char* name : {"RINGLET_DOOR_FD", "RINGLET_PAGE_SOCKET_FD", "RINGLET_PAGE_FD"}) ::unsetenv(name);
+  for (const int descriptor : {coordinator.descriptor, taken.descriptor}) ::close(descriptor);
 }
 
 TEST_CASE("listen_fd has to be a socket that listens") {

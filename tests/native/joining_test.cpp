@@ -205,9 +205,10 @@ TEST_CASE("a door has the port that it is given, or the socket") {
   native::WorldConfig config;
   config.options.elastic = true;
   config.options.kernels = simd::find("");
-  config.door_options.descriptor = socket.descriptor;
+  native::DoorSockets sockets;
+  sockets.listener.reset(socket.descriptor);
   {
-    const native::NativeWorld world(config);
+    const native::NativeWorld world(config, native::make_start(config, std::move(sockets)));
     CHECK(world.door()->address() == socket.address);
   }
   const Group group = init(options);

@@ -50,9 +50,10 @@ void run_worlds(int size, const std::function<void(const std::weak_ptr<native::N
         config.options.operation_timeout = Duration::seconds(60);
         config.meeting.coordinator = coordinator.address;
         config.meeting.world_id = 4711;
-        if (rank == 0) config.listening_descriptor = coordinator.descriptor;
+        if (rank == 0) config.given.listener = coordinator.descriptor;
         if (configure) configure(config);
-        auto owner = std::make_shared<native::NativeWorld>(config);
+        auto owner =
+            std::make_shared<native::NativeWorld>(config, native::make_start(config), UniqueFd(config.given.listener.value_or(-1)));
         const std::weak_ptr<native::NativeWorld> world = owner;
         group.emplace(std::make_shared<native::SharedGroup>(std::move(owner)));
         // Without this wait, a rank that has not yet been told to begin could meet the failure of one that has begun.

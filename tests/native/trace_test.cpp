@@ -235,14 +235,14 @@ TEST_CASE("a file that a launcher has opened is taken once, and never another on
   const auto settings = read_trace_settings(
       {}, [&](std::string_view name) -> std::optional<std::string> { return name == "RINGLET_TRACE_FD" ? described : std::nullopt; });
   REQUIRE(settings.given_file);
-  const auto own = take_given_file(*settings.given_file);
+  UniqueFd own = take_given_file(*settings.given_file);
   REQUIRE(own);
   // Neither programs that this one starts nor forked processes find it again.
-  CHECK((::fcntl(*own, F_GETFD) & FD_CLOEXEC) != 0);
+  CHECK((::fcntl(own.get(), F_GETFD) & FD_CLOEXEC) != 0);
   CHECK_FALSE(take_given_file(*settings.given_file));
   CHECK_FALSE(describe_descriptor(descriptor));
   {
-    Recorder recorder(settings, *own);
+    Recorder recorder(settings, own.release());
     recorder.record_span(detail::SpanName::of("span"), SpanKind::work, recorder.now());
     recorder.finish();
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -62,6 +63,19 @@ class RawSocket {
   }
 
   int descriptor_;
+};
+
+/// Lowers the limit of open files to those that are open, until it is destroyed.
+struct NoDescriptorsLeft {
+  rlimit before{};
+  NoDescriptorsLeft() {
+    getrlimit(RLIMIT_NOFILE, &before);
+    const RawSocket probe;
+    auto lowered = before;
+    lowered.rlim_cur = static_cast<rlim_t>(probe.descriptor());
+    setrlimit(RLIMIT_NOFILE, &lowered);
+  }
+  ~NoDescriptorsLeft() { setrlimit(RLIMIT_NOFILE, &before); }
 };
 
 inline std::size_t open_descriptors() {

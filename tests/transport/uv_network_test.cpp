@@ -1,5 +1,3 @@
-#include <sys/resource.h>
-
 #include "tests/transport/loopback.hpp"
 #include "tests/transport/raw_socket.hpp"
 
@@ -11,19 +9,6 @@ namespace {
 Acceptor ignore_links() {
   return [](std::unique_ptr<Link>) {};
 }
-
-/// Lowers the limit of open files to those that are open, until it is destroyed.
-struct NoDescriptorsLeft {
-  rlimit before{};
-  NoDescriptorsLeft() {
-    getrlimit(RLIMIT_NOFILE, &before);
-    const RawSocket probe;
-    auto lowered = before;
-    lowered.rlim_cur = static_cast<rlim_t>(probe.descriptor());
-    setrlimit(RLIMIT_NOFILE, &lowered);
-  }
-  ~NoDescriptorsLeft() { setrlimit(RLIMIT_NOFILE, &before); }
-};
 
 }  // namespace
 
@@ -100,28 +85,26 @@ TEST_CASE("uv network: an inherited listening socket is taken over") {
   UvLoop loop;
   UvNetwork network(loop);
   std::unique_ptr<Link> accepted;
-  auto listener = network.adopt_listener(raw.descriptor(), [&](std::unique_ptr<Link> link) { accepted = std::move(link); });
+  auto listener = network.adopt_listener(UniqueFd(raw.release()), [&](std::unique_ptr<Link> link) { accepted = std::move(link); });
   REQUIRE(listener.ok());
-  raw.release();
   CHECK(listener.value()->address() == Address{"127.0.0.1", port});
   const auto client = RawSocket::connected_to(port);
   CHECK(drive(loop, [&] { return accepted != nullptr; }));
 }
 
-TEST_CASE("uv network: a descriptor that does not listen is refused and stays the caller's") {
+TEST_CASE("uv network: a descriptor that does not listen is refused") {
   UvLoop loop;
   UvNetwork network(loop);
-  const RawSocket idle;
+  RawSocket idle;
   int pipes[2];
   REQUIRE(::pipe(pipes) == 0);
   const auto reason_for = [&](int descriptor) {
-    const auto status = network.adopt_listener(descriptor, ignore_links()).status();
+    const auto status = network.adopt_listener(UniqueFd(descriptor), ignore_links()).status();
     CHECK(status.code() == Errc::invalid_argument);
     return status.text();
   };
-  CHECK_THAT(reason_for(idle.descriptor()), Catch::Contains("does not listen yet"));
+  CHECK_THAT(reason_for(idle.release()), Catch::Contains("does not listen yet"));
   CHECK_THAT(reason_for(pipes[0]), Catch::Contains("descriptor " + std::to_string(pipes[0])) && Catch::Contains("not a socket"));
-  CHECK(::close(pipes[0]) == 0);
   CHECK(::close(pipes[1]) == 0);
   CHECK_THAT(reason_for(-1), Catch::Contains("not open"));
 }

@@ -18,7 +18,7 @@
 #include "tools/command/qr_code.hpp"
 #include "tools/launch/coordinator_socket.hpp"
 #include "tools/launch/launcher.hpp"
-#include "tools/launch/unique_fd.hpp"
+#include "transport/unique_fd.hpp"
 #include "transport/uv/socket.hpp"
 
 namespace ringlet::command {
@@ -92,14 +92,14 @@ std::vector<std::byte> choose_page(const std::optional<std::string>& folder) {
 }
 
 /// Returns an open file without a name that holds `bytes`.
-launch::UniqueFd file_of(std::span<const std::byte> bytes) {
+UniqueFd file_of(std::span<const std::byte> bytes) {
   struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   const std::unique_ptr<std::FILE, CloseFile> file(std::tmpfile());
   const bool written = file && std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() && std::fflush(file.get()) == 0;
   // CLOEXEC keeps it from all processes but rank 0, which inherits it.
-  launch::UniqueFd copy(written ? ::fcntl(::fileno(file.get()), F_DUPFD_CLOEXEC, 3) : -1);
+  UniqueFd copy(written ? ::fcntl(::fileno(file.get()), F_DUPFD_CLOEXEC, 3) : -1);
   if (!copy) throw std::runtime_error(fmt::format("cannot keep the page in a temporary file: {}", std::strerror(errno)));
   return copy;
 }
@@ -143,7 +143,7 @@ int run_serve(Arguments arguments) {
   if (mistake) return usage_error("serve", *mistake);
 
   const std::string token = choose_token();
-  const launch::UniqueFd page = file_of(choose_page(line.page));
+  const UniqueFd page = file_of(choose_page(line.page));
   options.message_prefix = "ringlet serve";
   options.page_fd = page.get();
   // The user's --env stands behind these variables, and holds.
@@ -152,7 +152,7 @@ int run_serve(Arguments arguments) {
                      {{"RINGLET_TOKEN", token}, {"RINGLET_CONNECT_TIMEOUT_MS", std::to_string(wait.whole_milliseconds())}});
   if (line.no_elastic) environment.insert(environment.begin(), {"RINGLET_ELASTIC", "off"});
   const bool with_code = line.qr || ::isatty(STDERR_FILENO) == 1;
-  launch::UniqueFd page_socket;
+  UniqueFd page_socket;
   if (!line.no_elastic) {
     auto opened = launch::open_coordinator_socket(options.listen_at);
     if (!opened.ok()) {

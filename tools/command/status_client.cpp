@@ -13,7 +13,7 @@
 
 #include "native/status/status_directory.hpp"
 #include "native/status/status_socket.hpp"
-#include "tools/launch/unique_fd.hpp"
+#include "transport/unique_fd.hpp"
 #include "transport/uv/socket.hpp"
 
 namespace ringlet::command {
@@ -41,7 +41,7 @@ std::string ask(const StatusAddress& rank, Clock::time_point deadline) {
   to.sun_family = AF_UNIX;
   if (rank.path.size() >= sizeof to.sun_path) return {};
   std::memcpy(to.sun_path, rank.path.c_str(), rank.path.size() + 1);
-  const launch::UniqueFd socket(uv::open_stream_socket(AF_UNIX));
+  const UniqueFd socket(uv::open_stream_socket(AF_UNIX));
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) return {};
   const std::string request = std::string(native::StatusSocket::kRequest) + "\n";
   if (::send(socket.get(), request.data(), request.size(), uv::kSendFlags) != static_cast<ssize_t>(request.size())) return {};

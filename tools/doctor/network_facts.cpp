@@ -17,7 +17,7 @@
 #include <memory>
 #include <optional>
 
-#include "tools/launch/unique_fd.hpp"
+#include "transport/unique_fd.hpp"
 #include "transport/uv/interface_list.hpp"
 #include "transport/uv/system_addresses.hpp"
 
@@ -26,7 +26,6 @@ namespace ringlet::doctor {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using launch::UniqueFd;
 
 struct Freed {
   void operator()(addrinfo* list) const { ::freeaddrinfo(list); }

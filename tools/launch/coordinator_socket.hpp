@@ -2,7 +2,7 @@
 
 #include "core/base/result.hpp"
 #include "tools/job/messages.hpp"
-#include "tools/launch/unique_fd.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::launch {
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "tools/launch/unique_fd.hpp"
 #include "tools/launch/uv_handles.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::launch {
 

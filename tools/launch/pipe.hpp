@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/launch/unique_fd.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::launch {
 

@@ -5,8 +5,8 @@
 
 #include "core/base/alive_guard.hpp"
 #include "core/ports/link.hpp"
-#include "tools/launch/unique_fd.hpp"
 #include "tools/launch/uv_handles.hpp"
+#include "transport/unique_fd.hpp"
 #include "transport/uv/uv_loop.hpp"
 
 namespace ringlet::launch {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include "tools/launch/unique_fd.hpp"
 #include "tools/launch/uv_handles.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::launch {
 

@@ -2,7 +2,7 @@
 
 #include <sys/types.h>
 
-#include "tools/launch/unique_fd.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::launch {
 

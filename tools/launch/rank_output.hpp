@@ -11,7 +11,7 @@
 #include "tools/job/messages.hpp"
 #include "tools/launch/line_splitter.hpp"
 #include "tools/launch/output_stream.hpp"
-#include "tools/launch/unique_fd.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::launch {
 

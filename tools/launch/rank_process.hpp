@@ -10,8 +10,8 @@
 #include "core/base/port_range.hpp"
 #include "tools/job/job_result.hpp"
 #include "tools/job/messages.hpp"
-#include "tools/launch/unique_fd.hpp"
 #include "tools/launch/uv_handles.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::launch {
 

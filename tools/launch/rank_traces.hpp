@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "tools/job/messages.hpp"
-#include "tools/launch/unique_fd.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::launch {
 

@@ -70,8 +70,8 @@ class TemporaryFile {
   ~TemporaryFile() { ::unlinkat(folder_, name_.c_str(), 0); }
 
   void write(const std::string& text) const {
-    const Descriptor file(::openat(folder_, name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kPrivateFile));
-    if (!file.is_open()) cannot("make", path_, errno);
+    const UniqueFd file(::openat(folder_, name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kPrivateFile));
+    if (!file) cannot("make", path_, errno);
     if (const int error = native::write_all(file.get(), std::as_bytes(std::span(text))); error != 0) cannot("write", path_, error);
     if (::fsync(file.get()) != 0) cannot("write", path_, errno);
   }
@@ -91,18 +91,12 @@ class TemporaryFile {
 
 }  // namespace
 
-Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
-PrivateFolder::PrivateFolder(Descriptor folder, std::string path, const FolderWords& words)
+PrivateFolder::PrivateFolder(UniqueFd folder, std::string path, const FolderWords& words)
     : folder_(std::move(folder)), path_(std::move(path)), words_(words) {}
 
 std::optional<PrivateFolder> PrivateFolder::open(const std::string& path, Access access, const FolderWords& words) {
-  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.is_open()) {
+  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) {
     if (errno == ENOENT) return std::nullopt;
     cannot("open", path, errno);
   }
@@ -120,8 +114,8 @@ PrivateFolder PrivateFolder::make(const std::string& path, Access access, const 
 std::optional<std::string> PrivateFolder::read(const std::string& name, std::size_t max_bytes) const {
   const std::string path = path_of(name);
   // O_NONBLOCK keeps the open from blocking if there is a pipe in the file's place.
-  const Descriptor file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-  if (!file.is_open()) {
+  const UniqueFd file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  if (!file) {
     if (errno == ENOENT) return std::nullopt;
     cannot("open", path, errno);
   }
@@ -151,10 +145,10 @@ bool PrivateFolder::write(const std::string& name, const std::string& text, Repl
   return true;
 }
 
-Descriptor PrivateFolder::lock() const {
+UniqueFd PrivateFolder::lock() const {
   // A lock belongs to the opened file, so each holder opens the folder for itself.
-  Descriptor holder(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!holder.is_open()) cannot("open", path_, errno);
+  UniqueFd holder(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!holder) cannot("open", path_, errno);
   for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
     if (::flock(holder.get(), LOCK_EX | LOCK_NB) == 0) return holder;
     if (errno != EWOULDBLOCK && errno != EINTR) cannot("lock", path_, errno);

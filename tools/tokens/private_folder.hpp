@@ -6,26 +6,13 @@
 #include <string_view>
 
 #include "native/environment.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::tokens {
 
 using native::Variables;
 
 enum class Replace : bool { no, yes };
-
-/// An open descriptor that is closed on destruction.
-class Descriptor {
- public:
-  explicit Descriptor(int number) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept;
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor();
-  int get() const noexcept { return number_; }
-  bool is_open() const noexcept { return number_ >= 0; }
-
- private:
-  int number_;
-};
 
 /// How the errors of a folder speak of its files.
 struct FolderWords {
@@ -53,13 +40,13 @@ class PrivateFolder {
   bool write(const std::string& name, const std::string& text, Replace replace) const;
   /// Keeps other processes, and other holders in this one, from having the lock, until it is destroyed. Waits for those that have it, 2 s
   /// at most.
-  Descriptor lock() const;
+  UniqueFd lock() const;
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
 
  private:
-  PrivateFolder(Descriptor folder, std::string path, const FolderWords& words);
+  PrivateFolder(UniqueFd folder, std::string path, const FolderWords& words);
 
-  Descriptor folder_;
+  UniqueFd folder_;
   std::string path_;
   FolderWords words_;
 };

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "core/base/bytes.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::local {
 
@@ -12,20 +14,20 @@ namespace ringlet::local {
 /// mapped or has its descriptor. A process that is forked off does not have it.
 class SharedMemory {
  public:
-  explicit SharedMemory(Bytes bytes, int descriptor = -1) : bytes_(bytes), descriptor_(descriptor) {}
+  explicit SharedMemory(Bytes bytes, UniqueFd descriptor = {}) : bytes_(bytes), descriptor_(std::move(descriptor)) {}
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
   Bytes bytes() const { return bytes_; }
   /// The number by which a peer opens it; -1 after close_descriptor() and on the peer's side.
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
   /// From now on no other process can open it.
-  void close_descriptor();
+  void close_descriptor() { descriptor_.reset(); }
 
  private:
   const Bytes bytes_;
-  int descriptor_;
+  UniqueFd descriptor_;
 };
 
 // Both return null where the system has no such memory, refuses it, or has run out of memory or descriptors.

@@ -19,22 +19,6 @@ constexpr char kNoOvercommit = '2';
 
 constexpr int kFixedSize = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-/// Closes the descriptor unless it is released.
-class OpenDescriptor {
- public:
-  explicit OpenDescriptor(int descriptor) : descriptor_(descriptor) {}
-  ~OpenDescriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  OpenDescriptor(const OpenDescriptor&) = delete;
-  OpenDescriptor& operator=(const OpenDescriptor&) = delete;
-  int get() const { return descriptor_; }
-  int release() { return std::exchange(descriptor_, -1); }
-
- private:
-  int descriptor_;
-};
-
 /// Maps all of the memory; an empty span on failure.
 Bytes map_shared(int descriptor, std::size_t bytes) {
   void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -46,9 +30,9 @@ Bytes map_shared(int descriptor, std::size_t bytes) {
 }
 
 bool promises_only_what_it_has() {
-  const OpenDescriptor setting(::open(kOvercommitPath, O_RDONLY | O_CLOEXEC));
+  const UniqueFd setting(::open(kOvercommitPath, O_RDONLY | O_CLOEXEC));
   char value = kNoOvercommit;
-  return setting.get() < 0 || ::read(setting.get(), &value, 1) != 1 || value == kNoOvercommit;
+  return !setting || ::read(setting.get(), &value, 1) != 1 || value == kNoOvercommit;
 }
 
 /// Where the process may not write files of this size, growing one would send it a SIGXFSZ.
@@ -65,22 +49,15 @@ bool resize(int descriptor, std::size_t bytes) {
 
 }  // namespace
 
-SharedMemory::~SharedMemory() {
-  ::munmap(bytes_.data(), bytes_.size());
-  close_descriptor();
-}
-
-void SharedMemory::close_descriptor() {
-  if (const int descriptor = std::exchange(descriptor_, -1); descriptor >= 0) ::close(descriptor);
-}
+SharedMemory::~SharedMemory() { ::munmap(bytes_.data(), bytes_.size()); }
 
 std::unique_ptr<SharedMemory> make_shared_memory(std::size_t bytes) {
-  OpenDescriptor memory(::memfd_create("ringlet", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (memory.get() < 0 || !may_be_so_large(bytes) || !resize(memory.get(), bytes)) return nullptr;
+  UniqueFd memory(::memfd_create("ringlet", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory || !may_be_so_large(bytes) || !resize(memory.get(), bytes)) return nullptr;
   if (::fcntl(memory.get(), F_ADD_SEALS, kFixedSize) != 0) return nullptr;
   const Bytes mapped = map_shared(memory.get(), bytes);
   if (mapped.empty()) return nullptr;
-  return std::make_unique<SharedMemory>(mapped, memory.release());
+  return std::make_unique<SharedMemory>(mapped, std::move(memory));
 }
 
 std::unique_ptr<SharedMemory> open_shared_memory(std::uint64_t process, int descriptor, std::size_t bytes) {
@@ -88,8 +65,8 @@ std::unique_ptr<SharedMemory> open_shared_memory(std::uint64_t process, int desc
   // It could be a device or a pipe, at which opening would block or have an effect.
   struct stat facts{};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return nullptr;
-  const OpenDescriptor memory(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-  if (memory.get() < 0 || ::fstat(memory.get(), &facts) != 0 || std::cmp_not_equal(facts.st_size, bytes)) return nullptr;
+  const UniqueFd memory(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  if (!memory || ::fstat(memory.get(), &facts) != 0 || std::cmp_not_equal(facts.st_size, bytes)) return nullptr;
   const int seals = ::fcntl(memory.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kFixedSize) != kFixedSize) return nullptr;
   const Bytes mapped = map_shared(memory.get(), bytes);

@@ -3,7 +3,6 @@
 namespace ringlet::local {
 
 SharedMemory::~SharedMemory() = default;
-void SharedMemory::close_descriptor() { descriptor_ = -1; }
 std::unique_ptr<SharedMemory> make_shared_memory(std::size_t) { return nullptr; }
 std::unique_ptr<SharedMemory> open_shared_memory(std::uint64_t, int, std::size_t) { return nullptr; }
 

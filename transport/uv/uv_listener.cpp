@@ -2,9 +2,9 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "transport/uv/loop_state.hpp"
 #include "transport/uv/socket.hpp"
@@ -98,19 +98,21 @@ int bind_and_listen(int socket, const SocketAddress& address) {
   return ::listen(socket, kBacklog) == 0 ? 0 : errno;
 }
 
-/// Gives the socket to a listener and returns 0, or returns a uv error and leaves the socket to the caller.
-int watch_socket(LoopState& loop, int socket, Acceptor on_accept, std::unique_ptr<Listener>& listener) {
+/// Gives the socket to a listener and returns 0, or returns a uv error.
+int watch_socket(LoopState& loop, UniqueFd socket, Acceptor on_accept, std::unique_ptr<Listener>& listener) {
   auto* state = new ListenSocket(loop, std::move(on_accept));
-  const int error = state->open(socket);
-  if (error != 0)
+  const int error = state->open(socket.get());
+  if (error != 0) {
     state->drop();
-  else
-    listener = std::make_unique<UvListener>(*state);
-  return error;
+    return error;
+  }
+  (void)socket.release();
+  listener = std::make_unique<UvListener>(*state);
+  return 0;
 }
 
-Status not_adoptable(int socket, const std::string& reason) {
-  return {Errc::invalid_argument, "descriptor " + std::to_string(socket) + " cannot be listened on: " + reason};
+Status not_adoptable(int number, const std::string& reason) {
+  return {Errc::invalid_argument, "descriptor " + std::to_string(number) + " cannot be listened on: " + reason};
 }
 
 }  // namespace
@@ -120,29 +122,29 @@ Result<std::unique_ptr<Listener>> open_listener(LoopState& loop, const Address& 
   if (found.empty())
     return Status{Errc::invalid_argument,
                   "cannot listen on \"" + address.host + "\": it is neither a numeric address of this machine nor localhost"};
-  const int socket = open_stream_socket(found.front().family());
-  if (socket < 0) return cannot_listen(address, errno);
-  int error = bind_and_listen(socket, found.front());
+  UniqueFd socket(open_stream_socket(found.front().family()));
+  if (!socket) return cannot_listen(address, errno);
+  int error = bind_and_listen(socket.get(), found.front());
   std::unique_ptr<Listener> listener;
-  if (error == 0) error = -watch_socket(loop, socket, std::move(on_accept), listener);
-  if (error == 0) return Result<std::unique_ptr<Listener>>(std::move(listener));
-  ::close(socket);
-  return cannot_listen(address, error);
+  if (error == 0) error = -watch_socket(loop, std::move(socket), std::move(on_accept), listener);
+  if (error != 0) return cannot_listen(address, error);
+  return Result<std::unique_ptr<Listener>>(std::move(listener));
 }
 
-Result<std::unique_ptr<Listener>> adopt_listener(LoopState& loop, int socket, Acceptor on_accept) {
+Result<std::unique_ptr<Listener>> adopt_listener(LoopState& loop, UniqueFd socket, Acceptor on_accept) {
+  const int number = socket.get();
   int listens = 0;
   socklen_t length = sizeof listens;
-  if (getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0)
-    return not_adoptable(socket, errno == EBADF ? "it is not open" : "it is not a socket");
-  if (listens == 0) return not_adoptable(socket, "the socket does not listen yet; call listen() on it first");
-  const int family = local_address(socket).family();
-  if (family != AF_INET && family != AF_INET6) return not_adoptable(socket, "the socket is not for TCP over IPv4 or IPv6");
+  if (getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0)
+    return not_adoptable(number, errno == EBADF ? "it is not open" : "it is not a socket");
+  if (listens == 0) return not_adoptable(number, "the socket does not listen yet; call listen() on it first");
+  const int family = local_address(number).family();
+  if (family != AF_INET && family != AF_INET6) return not_adoptable(number, "the socket is not for TCP over IPv4 or IPv6");
   // The descriptor was inherited, and child processes of this process must not inherit it again.
-  fcntl(socket, F_SETFD, FD_CLOEXEC);
+  fcntl(number, F_SETFD, FD_CLOEXEC);
   std::unique_ptr<Listener> listener;
-  if (const int error = watch_socket(loop, socket, std::move(on_accept), listener); error != 0)
-    return not_adoptable(socket, uv_strerror(error));
+  if (const int error = watch_socket(loop, std::move(socket), std::move(on_accept), listener); error != 0)
+    return not_adoptable(number, uv_strerror(error));
   return Result<std::unique_ptr<Listener>>(std::move(listener));
 }
 

@@ -13,8 +13,8 @@ Result<std::unique_ptr<Listener>> UvNetwork::listen(const Address& address, Acce
   return uv::open_listener(loop_.state(), address, std::move(on_accept));
 }
 
-Result<std::unique_ptr<Listener>> UvNetwork::adopt_listener(int descriptor, Acceptor on_accept) {
-  return uv::adopt_listener(loop_.state(), descriptor, std::move(on_accept));
+Result<std::unique_ptr<Listener>> UvNetwork::adopt_listener(UniqueFd socket, Acceptor on_accept) {
+  return uv::adopt_listener(loop_.state(), std::move(socket), std::move(on_accept));
 }
 
 void UvNetwork::dial(const Address& address, Duration timeout, Dialled on_dialled) {

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/ports/network.hpp"
+#include "transport/unique_fd.hpp"
 #include "transport/uv/uv_loop.hpp"
 
 namespace ringlet {
@@ -23,9 +24,9 @@ class UvNetwork final : public Network {
   UvNetwork& operator=(const UvNetwork&) = delete;
 
   Result<std::unique_ptr<Listener>> listen(const Address& address, Acceptor on_accept) override;
-  /// Takes over an inherited TCP socket that is already bound and listens; the listener closes it. Fails with `invalid_argument` if
-  /// `descriptor` is not such a socket, which then stays the caller's.
-  Result<std::unique_ptr<Listener>> adopt_listener(int descriptor, Acceptor on_accept);
+  /// Takes over an inherited TCP socket that is already bound and listens; fails with `invalid_argument` if it is
+  /// something else.
+  Result<std::unique_ptr<Listener>> adopt_listener(UniqueFd socket, Acceptor on_accept);
   /// Tries the host's addresses in turn; each gets an equal part of the time that is left.
   void dial(const Address& address, Duration timeout, Dialled on_dialled) override;
   /// Finds out whether the machine itself says that nobody listens there, at any of the host's addresses. `on_known` runs once, from the

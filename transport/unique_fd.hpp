@@ -4,22 +4,23 @@
 
 #include <utility>
 
-namespace ringlet::launch {
+namespace ringlet {
 
 /// Owns a file descriptor and closes it.
 class UniqueFd {
  public:
   UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  explicit UniqueFd(int fd) noexcept : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(other.release()) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
-    if (this != &other) reset(std::exchange(other.fd_, -1));
+    if (this != &other) reset(other.release());
     return *this;
   }
   ~UniqueFd() { reset(); }
 
   int get() const noexcept { return fd_; }
   explicit operator bool() const noexcept { return fd_ >= 0; }
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   void reset(int fd = -1) noexcept {
     if (fd_ >= 0) ::close(fd_);
     fd_ = fd;
@@ -29,4 +30,4 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace ringlet::launch
+}  // namespace ringlet
