@@ -189,6 +189,15 @@ void SharedGroup::fail_world(std::string_view why) noexcept {
   }
 }
 
+void SharedGroup::fail_world(const Status& violation) {
+  driver().run([&] {
+    // This rank itself has no session.
+    if (core_.has_session(violation.rank())) return core_.on_violation(violation.rank(), violation.text());
+    core_.fail(violation);
+  });
+  throw ProtocolError(violation);
+}
+
 void SharedGroup::run_own(const CallOptions& call, Result<CollectiveTask> task) {
   run_task(call, std::move(task), [this](CollectiveTask value) { engine_.start(GroupEngine::kOwnStream, std::move(value)); });
 }
