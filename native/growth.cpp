@@ -145,7 +145,7 @@ void SharedGroup::drop_growth() {
 void SharedGroup::refuse_unless_admitting() const {
   driver_.check();
   if (!world_->elastic())
-    refuse("the group is not elastic, so nobody can join it; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
+    refuse("the group is not elastic, so nobody can join it; set RINGLET_ELASTIC=on, or the option elastic, on all ranks");
   if (world_->has_left()) refuse("this rank has left this world");
   refuse_unless_whole_world("admit()");
 }

@@ -110,7 +110,7 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config) {
 }
 
 std::shared_ptr<SharedGroup> SharedGroup::rejoin() {
-  if (!elastic()) refuse("the group is not elastic; a process joins others with RINGLET_JOIN, or InitOptions::join");
+  if (!elastic()) refuse("the group is not elastic; a process joins others with RINGLET_JOIN, or the option join");
   if (!world_->is_left_out()) refuse("rejoin() follows a reform() that has said that the others have gone on without this rank");
   WorldConfig config = world_->config();
   config.join = doors_of_others();

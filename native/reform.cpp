@@ -16,7 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 void refuse_unless_elastic(const NativeWorld& world) {
-  if (!world.elastic()) refuse("the group is not elastic; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
+  if (!world.elastic()) refuse("the group is not elastic; set RINGLET_ELASTIC=on, or the option elastic, on all ranks");
   if (world.has_left()) refuse("this rank has left this world");
 }
 
