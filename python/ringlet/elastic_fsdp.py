@@ -12,7 +12,7 @@ from .fsdp import FormsOfModules
 from .gradients import to_reduce_wire
 from .group import Group
 from .optimizers import Optimizer
-from .trees import tree_to_read, tree_to_write
+from .trees import names_of, tree_to_read, tree_to_write
 
 MakeOptimizer = Callable[[], Optimizer]
 
@@ -105,6 +105,7 @@ class ElasticFsdp(ElasticShards):
         reduce_dtype: Any = None,
         stream: int = 0,
     ) -> None:
+        self._names = names_of(parameters)
         self._handle = _ringlet.ElasticFsdp(
             handle_of(world, Group, "world"),
             tree_to_write(parameters),
@@ -126,7 +127,7 @@ class ElasticFsdp(ElasticShards):
         number of ranks. Where it is 0 the gradients may be anything. In the step of an ElasticTrainer, which leaves it out, ranks are weighed by
         their samples; elsewhere it is 1 then.
         """
-        return self._handle.average(tree_to_read(gradients), share)
+        return self._handle.average(tree_to_read(gradients, self._names), share)
 
 
 class ElasticFullyShard(ElasticShards):
@@ -188,7 +189,7 @@ class ElasticFullyShard(ElasticShards):
 
     def reduce_gradients(self, module: int, gradients: Any) -> None:
         """Starts to average the module's full gradients, which are read during the call only. Each step has gradients of all modules."""
-        self._handle.reduce_gradients(module, tree_to_read(gradients))
+        self._handle.reduce_gradients(module, tree_to_read(gradients, self._forms.names(module)))
 
     def finish(self) -> Optional[float]:
         """Ends the step's gradients: waits for their averages, brings these to both holders of each row, and clips their norm. It changes nothing

@@ -13,7 +13,7 @@ from .errors import InvalidArgument
 from .gradients import Wire, to_reduce_wire
 from .group import Group
 from .optimizers import Optimizer
-from .trees import CopiedTree, exported_leaves, leaves_of, of_each, rebuilt, tree_to_read, tree_to_write
+from .trees import CopiedTree, exported_leaves, leaves_of, names_of, of_each, rebuilt, tree_to_read, tree_to_write
 
 ShardLayout = _ringlet.ShardLayout
 
@@ -49,13 +49,13 @@ class FsdpUpdater:
         `optimizer` is one of Ringlet's, or has apply_gradients(gradients, parameters): it is given dicts of NumPy arrays, this rank's rows by
         name, and either changes the parameters in place or returns new ones.
         """
-        copied, given = CopiedTree(parameters), CopiedTree(gradients)
+        copied, given = CopiedTree(parameters), CopiedTree(gradients, names_of(parameters))
         norm = self._apply(given.tree, copied.tree, optimizer)
         return copied.finish(), norm
 
     def apply_gradients_(self, gradients: Any, parameters: Any, optimizer: Any) -> Optional[float]:
         """The same with parameters that are changed in place: NumPy's or PyTorch's arrays."""
-        return self._apply(CopiedTree(gradients).tree, tree_to_write(parameters), optimizer)
+        return self._apply(CopiedTree(gradients, names_of(parameters)).tree, tree_to_write(parameters), optimizer)
 
     def _apply(self, gradients: _ringlet.Tree, parameters: _ringlet.Tree, optimizer: Any) -> Optional[float]:
         if isinstance(optimizer, Optimizer):
@@ -114,6 +114,13 @@ class FormsOfModules:
     def add(self, parameters: Any) -> None:
         self._forms.append(rebuilt(parameters, iter([kind for _, kind in of_each(parameters, kind_of)])))
 
+    def names(self, module: Any) -> Sequence[str]:
+        """Of a module's arrays; none where there is no such module, which the binding tells."""
+        try:
+            return names_of(self._forms[module])
+        except (IndexError, TypeError):
+            return ()
+
     def tree(self, module: int, leaves: list) -> Any:
         """The module's tree of arrays of the library's memory or, of JAX's and MLX's, of copies of it."""
         form = self._forms[module]
@@ -162,7 +169,7 @@ class FullyShard:
 
     def reduce_gradients(self, module: int, gradients: Any) -> None:
         """Starts to average the module's full gradients; once per module and step. They are read during the call only."""
-        self._handle.reduce_gradients(module, tree_to_read(gradients))
+        self._handle.reduce_gradients(module, tree_to_read(gradients, self._forms.names(module)))
 
     def finish(self) -> None:
         """Ends the step: waits for all its gradients."""
