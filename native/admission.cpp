@@ -104,7 +104,7 @@ void Admission::drop() {
 void Admission::refuse_unless_admitting() const {
   group_.driver().check();
   if (!group_.elastic())
-    refuse("the group is not elastic, so nobody can join it; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
+    refuse("the group is not elastic, so nobody can join it; set RINGLET_ELASTIC=on, or the option elastic, on all ranks");
   if (group_.world()->has_left()) refuse("this rank has left this world");
   group_.refuse_unless_whole_world("admit()");
 }

@@ -8,19 +8,23 @@
 #include "core/base/refuse.hpp"
 #include "core/gradients/wire_format.hpp"
 #include "native/agreement.hpp"
+#include "native/shared_group.hpp"
 
 namespace ringlet {
 
 namespace {
 
 /// The order comes from rank 0, and what it names are indices here.
-void require_permutation(const std::vector<std::uint32_t>& order) {
+void require_permutation(const Group& group, const std::vector<std::uint32_t>& order) {
+  const Membership& members = group.shared().engine().members();
   std::vector<std::uint8_t> seen(order.size());
   for (const std::uint32_t index : order)
     if (index >= seen.size() || std::exchange(seen[index], std::uint8_t{1}) != 0)
-      throw ProtocolError({Errc::protocol_error,
-                           fmt::format("rank 0 of the group gives an order of {} gradients with {}", order.size(),
-                                       index < seen.size() ? fmt::format("number {} twice", index) : fmt::format("a number {}", index))});
+      group.shared().fail_world(
+          {Errc::protocol_error,
+           fmt::format("{} sent an order of {} gradients with {}", members.name_of(0), order.size(),
+                       index < seen.size() ? fmt::format("number {} twice", index) : fmt::format("a number {}", index)),
+           members.world_rank(0)});
 }
 
 }  // namespace
@@ -69,7 +73,7 @@ void GradientBucketer::State::adopt_observed_order() {
   for (const std::uint32_t index : order)
     if (!seen[index]) observed.push_back(index);
   group.broadcast(observed, 0, {.stream = options.average.stream});
-  require_permutation(observed);
+  require_permutation(group, observed);
   if (observed == order) return;
   order = std::move(observed);
   // An averager knows gradients by their order. Its residuals are of those in the former one.

@@ -219,27 +219,27 @@ void use_coordinator(const InitOptions& options, const Settings& settings, const
   if (config.options.rank == 0)
     config.given.listener = listening_descriptor(options, settings, variables);
   else if (options.listen_fd)
-    refuse(fmt::format("InitOptions::listen_fd is {}, but this is rank {}; rank 0 alone is met at a socket that listens already",
+    refuse(fmt::format("the option listen_fd is {}, but this is rank {}; rank 0 alone is met at a socket that listens already",
                        *options.listen_fd, config.options.rank));
 }
 
 void use_join(const InitOptions& options, const Settings& settings, const Variables& variables, WorldConfig& config) {
   if (options.join && (options.rank || options.world_size || options.coordinator || options.hostfile))
     refuse(
-        fmt::format("InitOptions::join is '{}', and InitOptions also say who is who (rank, world_size, coordinator or hostfile); a "
-                    "process that joins a group gets its rank there, keep one",
+        fmt::format("the option join is '{}', and one of rank, world_size, coordinator and hostfile is set, too; a process that joins a "
+                    "group gets its rank there, keep one",
                     *options.join));
   for (const std::string& entry : split_list(settings.join->value)) {
     auto address = parse_address(entry);
     if (!address.ok()) refuse(fmt::format("{}: {}", settings.join->name, address.status().text()));
     if (address.value().port == 0)
-      refuse(fmt::format("{} is '{}'; '{}' needs a port from 1 to 65535, that of a rank's door (Group::door())", settings.join->name,
+      refuse(fmt::format("{} is '{}'; '{}' needs a port from 1 to 65535, that of a rank's door (door())", settings.join->name,
                          settings.join->value, entry));
     check_exposure(address.value(), variables, config);
     config.join.push_back(std::move(address).value());
   }
   if (config.join.empty())
-    refuse(fmt::format("{} is '{}'; it must be a list of doors (Group::door()), host:port,...", settings.join->name, settings.join->value));
+    refuse(fmt::format("{} is '{}'; it must be a list of doors (door()), host:port,...", settings.join->name, settings.join->value));
   use_ports(variables, config);
 }
 
@@ -278,7 +278,7 @@ void use_door(const Settings& settings, const Variables& variables, WorldConfig&
 }  // namespace
 
 std::string read_token(const InitOptions& options, const Variables& variables) {
-  if (const auto token = text_setting(options.token, "InitOptions::token", variables, {"RINGLET_TOKEN"}))
+  if (const auto token = text_setting(options.token, "the option token", variables, {"RINGLET_TOKEN"}))
     return check_token(token->name, token->value);
   if (const auto file = first_set(variables, {"RINGLET_TOKEN_FILE"}))
     return check_token(fmt::format("'{}' ({})", file->value, file->name), read_named_file(*file));
@@ -289,19 +289,19 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   check_backend(options.backend);
   WorldConfig config;
   config.options.kernels = choose_kernels(variables);
-  config.options.operation_timeout = duration_setting(options.operation_timeout, "InitOptions::operation_timeout", variables,
+  config.options.operation_timeout = duration_setting(options.operation_timeout, "the option operation_timeout", variables,
                                                       "RINGLET_TIMEOUT_MS", config.options.operation_timeout);
   Settings settings;
   const Variables nothing_is_set = [](std::string_view) { return std::nullopt; };
   const auto unless = [&](bool other_way) -> const Variables& { return other_way ? nothing_is_set : variables; };
-  settings.join = text_setting(options.join, "InitOptions::join", unless(options.coordinator || options.hostfile), {"RINGLET_JOIN"});
+  settings.join = text_setting(options.join, "the option join", unless(options.coordinator || options.hostfile), {"RINGLET_JOIN"});
   const bool elastic = settings.join || switch_setting(options.elastic, variables, "RINGLET_ELASTIC", false);
   config.options.elastic = elastic;
   if (elastic) config.options.heartbeat_timeout = kElasticHeartbeatTimeout;
-  config.options.heartbeat_timeout = duration_setting(options.heartbeat_timeout, "InitOptions::heartbeat_timeout", variables,
+  config.options.heartbeat_timeout = duration_setting(options.heartbeat_timeout, "the option heartbeat_timeout", variables,
                                                       "RINGLET_HEARTBEAT_TIMEOUT_MS", config.options.heartbeat_timeout);
   config.options.warn_after =
-      duration_setting(options.warn_after, "InitOptions::warn_after", variables, "RINGLET_WARN_MS", config.options.warn_after, 0);
+      duration_setting(options.warn_after, "the option warn_after", variables, "RINGLET_WARN_MS", config.options.warn_after, 0);
   config.on_delay = options.on_delay;
   config.interrupted = options.interrupted;
   config.on_split = on_split(options, variables);
@@ -322,22 +322,22 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   config.encrypt = switch_setting(options.encrypt, variables, "RINGLET_ENCRYPT", !config.token.empty());
   config.ciphers = offered_ciphers(variables);
 
-  settings.rank = number_setting(options.rank, "InitOptions::rank", variables, {"RINGLET_RANK", "MLX_RANK"});
-  settings.world_size = number_setting(options.world_size, "InitOptions::world_size", variables, {"RINGLET_WORLD_SIZE"});
+  settings.rank = number_setting(options.rank, "the option rank", variables, {"RINGLET_RANK", "MLX_RANK"});
+  settings.world_size = number_setting(options.world_size, "the option world_size", variables, {"RINGLET_WORLD_SIZE"});
   settings.coordinator =
-      text_setting(options.coordinator, "InitOptions::coordinator", unless(options.hostfile.has_value()), {"RINGLET_COORDINATOR"});
-  settings.hostfile = text_setting(options.hostfile, "InitOptions::hostfile", unless(options.coordinator.has_value()),
-                                   {"RINGLET_HOSTFILE", "MLX_HOSTFILE"});
-  settings.reach.listen = text_setting(options.listen, "InitOptions::listen", variables, {"RINGLET_LISTEN"});
-  settings.reach.advertise = text_setting(options.advertise, "InitOptions::advertise", variables, {"RINGLET_ADVERTISE"});
-  settings.reach.interfaces = text_setting(options.interfaces, "InitOptions::interfaces", variables, {"RINGLET_INTERFACES"});
-  settings.guests = number_setting(options.guests, "InitOptions::guests", variables, {"RINGLET_GUESTS"});
-  settings.door = text_setting(options.door, "InitOptions::door", variables, {"RINGLET_DOOR"});
+      text_setting(options.coordinator, "the option coordinator", unless(options.hostfile.has_value()), {"RINGLET_COORDINATOR"});
+  settings.hostfile =
+      text_setting(options.hostfile, "the option hostfile", unless(options.coordinator.has_value()), {"RINGLET_HOSTFILE", "MLX_HOSTFILE"});
+  settings.reach.listen = text_setting(options.listen, "the option listen", variables, {"RINGLET_LISTEN"});
+  settings.reach.advertise = text_setting(options.advertise, "the option advertise", variables, {"RINGLET_ADVERTISE"});
+  settings.reach.interfaces = text_setting(options.interfaces, "the option interfaces", variables, {"RINGLET_INTERFACES"});
+  settings.guests = number_setting(options.guests, "the option guests", variables, {"RINGLET_GUESTS"});
+  settings.door = text_setting(options.door, "the option door", variables, {"RINGLET_DOOR"});
   if (settings.coordinator && settings.hostfile && !settings.join)
     refuse(fmt::format("both {} and {} are set; they are two ways to meet, keep one", settings.coordinator->name, settings.hostfile->name));
   if (options.listen_fd && (settings.join || settings.hostfile || !settings.coordinator))
     refuse(
-        "InitOptions::listen_fd is the socket of rank 0 of a group that meets by a coordinator; set InitOptions::coordinator to its "
+        "the option listen_fd is the socket of rank 0 of a group that meets by a coordinator; set the option coordinator to its "
         "address");
   if (settings.join)
     use_join(options, settings, variables, config);
@@ -353,9 +353,8 @@ WorldConfig make_world_config(const InitOptions& options, const Variables& varia
   if (const auto descriptor = first_set(variables, {"RINGLET_MEMBERSHIP_FD"})) config.given.membership = parse_descriptor(*descriptor);
   use_web_settings(variables, config);
   // Guests come when a person opens the page, which may take long.
-  config.meeting.timeout =
-      duration_setting(options.connect_timeout, "InitOptions::connect_timeout", variables, "RINGLET_CONNECT_TIMEOUT_MS",
-                       config.options.guests + config.first_guests > 0 ? kPatienceWithGuests : config.meeting.timeout);
+  config.meeting.timeout = duration_setting(options.connect_timeout, "the option connect_timeout", variables, "RINGLET_CONNECT_TIMEOUT_MS",
+                                            config.options.guests + config.first_guests > 0 ? kPatienceWithGuests : config.meeting.timeout);
   return config;
 }
 

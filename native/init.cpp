@@ -46,9 +46,9 @@ UniqueFd listening_duplicate(int given) {
   int listens = 0;
   socklen_t size = sizeof listens;
   if (::getsockopt(given, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0)
-    refuse("InitOptions::listen_fd is " + std::to_string(given) + ", which is not a socket that listens");
+    refuse("the option listen_fd is " + std::to_string(given) + ", which is not a socket that listens");
   UniqueFd copy(::fcntl(given, F_DUPFD_CLOEXEC, 0));
-  if (!copy) refuse_without_descriptors("InitOptions::listen_fd");
+  if (!copy) refuse_without_descriptors("the option listen_fd");
   return copy;
 }
 

@@ -121,7 +121,7 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config, WorldStart start) {
 
 std::shared_ptr<SharedGroup> rejoin(SharedGroup& group) {
   const NativeWorld& world = *group.world();
-  if (!world.elastic()) refuse("the group is not elastic; a process joins others with RINGLET_JOIN, or InitOptions::join");
+  if (!world.elastic()) refuse("the group is not elastic; a process joins others with RINGLET_JOIN, or the option join");
   if (!world.is_left_out()) refuse("rejoin() follows a reform() that has said that the others have gone on without this rank");
   WorldConfig config = world.config();
   config.join = doors_of_others(group);

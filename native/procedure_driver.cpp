@@ -26,7 +26,9 @@ void ProcedureDriver::drive(Procedure& procedure) {
         under_way_.pop_front();
         oldest.wait();
       } else {
-        return throw_if_failed(std::get_if<Procedure::Done>(&action)->status);
+        const Status& status = std::get_if<Procedure::Done>(&action)->status;
+        if (status.code() == Errc::protocol_error) groups_.front().shared().fail_world(status);
+        return throw_if_failed(status);
       }
     }
   } catch (const std::bad_alloc&) {

@@ -121,7 +121,7 @@ class JobMeeting {
  public:
   std::string coordinator(const Scheduled& scheduled, const InitOptions& options) {
     if (!met_at_.empty()) return met_at_;
-    const Duration timeout = duration_setting(options.connect_timeout, "InitOptions::connect_timeout", process_variable,
+    const Duration timeout = duration_setting(options.connect_timeout, "the option connect_timeout", process_variable,
                                               "RINGLET_CONNECT_TIMEOUT_MS", MeetingOptions{}.timeout);
     PmiClient manager(*scheduled.pmi_descriptor, timeout, options.interrupted);
     const auto given = scheduled.rank == "0" ? std::optional(scheduled.host) : std::nullopt;

@@ -50,11 +50,12 @@ std::int64_t parse_integer(const Setting& setting, std::int64_t least, std::int6
 
 Duration duration_setting(const std::optional<std::chrono::milliseconds>& option, const char* option_name, const Variables& variables,
                           std::string_view name, Duration otherwise, std::int64_t least) {
-  std::optional<Setting> setting;
-  if (option)
-    setting = Setting{option_name, std::to_string(option->count())};
-  else
-    setting = first_set(variables, {name});
+  if (option) {
+    if (option->count() < least || option->count() > kMaxMilliseconds)
+      refuse(fmt::format("{} is {} ms; it must be {} to {} ms", option_name, option->count(), least, kMaxMilliseconds));
+    return Duration::milliseconds(option->count());
+  }
+  const auto setting = first_set(variables, {name});
   return setting ? Duration::milliseconds(parse_integer(*setting, least, kMaxMilliseconds)) : otherwise;
 }
 

@@ -15,7 +15,7 @@
 
 namespace ringlet::native {
 
-/// A value that was set, and the name of its source for messages ("RINGLET_LISTEN", "InitOptions::listen").
+/// A value that was set, and the name of its source for messages ("RINGLET_LISTEN", "the option listen").
 struct Setting {
   std::string name;
   std::string value;

@@ -189,6 +189,15 @@ void SharedGroup::fail_world(std::string_view why) noexcept {
   }
 }
 
+void SharedGroup::fail_world(const Status& violation) {
+  driver().run([&] {
+    // This rank itself has no session.
+    if (core_.has_session(violation.rank())) return core_.on_violation(violation.rank(), violation.text());
+    core_.fail(violation);
+  });
+  throw ProtocolError(violation);
+}
+
 void SharedGroup::run_own(const CallOptions& call, Result<CollectiveTask> task) {
   run_task(call, std::move(task), [this](CollectiveTask value) { engine_.start(GroupEngine::kOwnStream, std::move(value)); });
 }
@@ -277,7 +286,7 @@ bool SharedGroup::run_unless_failed(const CallOptions& call, Result<CollectiveTa
 }
 
 void SharedGroup::refuse_unless_elastic() const {
-  if (!elastic()) refuse("the group is not elastic; set RINGLET_ELASTIC=on, or InitOptions::elastic, on all ranks");
+  if (!elastic()) refuse("the group is not elastic; set RINGLET_ELASTIC=on, or the option elastic, on all ranks");
   if (world_->has_left()) refuse("this rank has left this world");
 }
 

@@ -98,6 +98,8 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   Status failure_of_driver() const;
   /// Ends the world, on all ranks, since this rank cannot go on.
   void fail_world(std::string_view why) noexcept;
+  /// Ends the world, on all ranks, for what another one has sent, and throws that `protocol_error`, which names it.
+  [[noreturn]] void fail_world(const Status& violation);
 
   /// Returns null where `color` is negative.
   std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);

@@ -41,7 +41,7 @@ std::vector<TensorView> views_of(const Tree& tree) {
 Status Averager::check(const AverageOptions& options) {
   if (options.communication_type && !is_narrow(options.communication_type->dtype()))
     return invalid("communication_type is " + std::string(name_of(*options.communication_type)) + "; " + names_of_dtypes(is_narrow, "and") +
-                   " are possible, and Wire::int8() and Wire::int4()");
+                   " are possible, and the blocks int8 and int4");
   return check_weight(options.weight);
 }
 

@@ -68,7 +68,7 @@ void Knocking::on_dialled(Result<std::unique_ptr<Link>> link) {
   refusals_.clear();
   session_ = std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), options_.session);
   sink_ = std::make_unique<Sink>(*this);
-  last_reason_ = to_string(door()) + " answers, but the group has not admitted this process yet (Group::admit())";
+  last_reason_ = to_string(door()) + " answers, but the group has not admitted this process yet (admit())";
   send_control(*session_, wire::Knock{options_.name});
   if (options_.doors.size() < 2) return;
   patience_timer_ = loop_.after(kPatienceWithDoor, [this, reason = last_reason_] {

@@ -26,7 +26,7 @@ Status attempt(Work&& work) {
   }
 }
 
-/// Throws a `ProtocolError` that blames the rank for what it has sent, such as "a list of files", and says why that is refused.
+/// Ends the world by a `ProtocolError` that blames the rank for what it has sent, such as "a list of files", and says why that is refused.
 [[noreturn]] void refuse_from(const Group& group, int rank, std::string_view what, std::string_view why);
 
 /// Returns what `read` makes of what a rank of the group has sent. Whatever `read` throws is the rank's fault, unless memory is short.

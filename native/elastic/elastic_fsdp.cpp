@@ -52,11 +52,11 @@ struct ElasticFsdp::Full final : State {
 };
 
 std::optional<double> ElasticFsdp::Full::average(const Tree& gradients, double factor) {
-  if (!in_world) refuse("ElasticFsdp::average() before enter()");
+  if (!in_world) refuse("average() before enter()");
   throw_if_failed(check_gradients(gradients, options.reduce_dtype.has_value()));
   if (!difference(gradients, "", in_world->gradients, "").empty()) {
     throw_if_failed(check_same_shapes(gradients, parameters));
-    native::require_same_tree(rows.group(), "ElasticFsdp::average", gradients, options.stream);
+    native::require_same_tree(rows.group(), "average()", gradients, options.stream);
     const auto wire = wire_among(rows.group().size(), options.reduce_dtype);
     in_world->reductions = make_buckets(gradients, rows.layout(), options.communication_size, wire);
     in_world->gradients = gradients;

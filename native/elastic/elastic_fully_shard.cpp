@@ -100,7 +100,7 @@ void ElasticFullyShard::reduce_gradients(std::size_t module, const Tree& gradien
 std::optional<double> ElasticFullyShard::finish() {
   FullyShard& sharded = all().begun();
   for (const auto& module : sharded.state_->modules)
-    if (!module->given) refuse(fmt::format("ElasticFullyShard::finish() before the gradients of the module '{}' were given", module->name));
+    if (!module->given) refuse(fmt::format("finish() before the gradients of the module '{}' were given", module->name));
   sharded.finish();
   state_->rows.exchange_gradients();
   return state_->clip();

@@ -22,7 +22,7 @@ std::string ElasticShards::State::enter(Group world) {
 }
 
 void ElasticShards::State::add_to(Checkpoint& checkpoint, std::string_view parameters, std::string_view optimizer) {
-  if (!has_begun) refuse("ElasticShards::add_to() before enter()");
+  if (!has_begun) refuse("add_to() before enter()");
   rows.finish_moves();
   add_parameters(checkpoint, parameters);
   checkpoint.add_slots(optimizer, rows.parts().front().optimizer->state(), rows.layout());

@@ -206,7 +206,7 @@ void ElasticTrainer::State::attempt(ElasticTrainer& trainer, const TrainingPlan&
     }
     Step attempted(trainer, world, step, samples.begin, samples.count());
     step_function(attempted);
-    if (!attempted.is_committed_) refuse("the step function has returned without a call of Step::commit()");
+    if (!attempted.is_committed_) refuse("the step function has returned without a call of commit()");
   } catch (...) {
     // The gradients may be gone when the program has the error.
     averages.reset();
@@ -361,7 +361,7 @@ Checkpoint& ElasticTrainer::state() noexcept { return state_->checkpoint; }
 
 void Step::add(TensorView gradient) {
   native::WorldAverages& averages = *trainer_.state_->averages;
-  if (is_committed_) refuse("Step::add() after commit()");
+  if (is_committed_) refuse("add() after commit()");
   // What has the weight 0 may hold infinities.
   if (count_ == 0) copy(Tensor(gradient.dtype(), gradient.shape()), gradient);
   throw_if_failed(averages.averager.add(gradient));
@@ -377,16 +377,16 @@ void Step::average() {
 }
 
 void Step::average(const Tree& gradients) {
-  native::require_same_tree(world_, "Step::average", gradients, trainer_.state_->options.average.stream);
+  native::require_same_tree(world_, "average()", gradients, trainer_.state_->options.average.stream);
   for (const Leaf& leaf : gradients) add(leaf.values);
   average();
 }
 
 void Step::commit(const std::function<void()>& apply) {
   ElasticTrainer::State& state = *trainer_.state_;
-  if (is_committed_) refuse("Step::commit() is called a second time in one step");
-  if (!is_averaged_) refuse("Step::commit() before average(): the added gradients do not hold their averages yet");
-  if (!apply) refuse("the function given to Step::commit() is empty");
+  if (is_committed_) refuse("commit() is called a second time in one step");
+  if (!is_averaged_) refuse("commit() before the added gradients hold their averages");
+  if (!apply) refuse("the function given to commit() is empty");
   state.vote();
   is_committed_ = true;
   state.residuals.commit();

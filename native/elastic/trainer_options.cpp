@@ -23,10 +23,9 @@ constexpr Duration kMinWait = Duration::seconds(600);
 }  // namespace
 
 MinRanks read_min_ranks(const ElasticTrainerOptions& options) {
-  const auto count =
-      native::number_setting(options.min_ranks, "ElasticTrainerOptions::min_ranks", native::process_variable, {"RINGLET_MIN_RANKS"});
-  const Duration wait = native::duration_setting(options.min_wait, "ElasticTrainerOptions::min_wait", native::process_variable,
-                                                 "RINGLET_MIN_WAIT_MS", kMinWait, 0);
+  const auto count = native::number_setting(options.min_ranks, "the option min_ranks", native::process_variable, {"RINGLET_MIN_RANKS"});
+  const Duration wait =
+      native::duration_setting(options.min_wait, "the option min_wait", native::process_variable, "RINGLET_MIN_WAIT_MS", kMinWait, 0);
   return {count ? static_cast<int>(native::parse_integer(*count, 1, native::kMaxWorldSize)) : 1,
           std::chrono::milliseconds(wait.whole_milliseconds())};
 }

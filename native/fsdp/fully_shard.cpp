@@ -92,7 +92,7 @@ std::size_t FullyShard::add(std::string name, const Tree& parameters) {
   throw_if_failed(check_gradients(parameters, state.options.compute_dtype || state.options.reduce_dtype));
   Tree named;
   named.add(name, parameters);
-  native::require_same_tree(state.group, "FullyShard::add", named, state.options.stream);
+  native::require_same_tree(state.group, "add()", named, state.options.stream);
   auto module = std::make_unique<State::Module>(std::move(name), parameters, state.group.size(), state.options.shard_weights);
   const int rank = state.group.rank();
   module->shards = make_tensors(

@@ -4,7 +4,7 @@ namespace ringlet::native {
 
 TraceSettings read_trace_settings(const InitOptions& options, const Variables& variables) {
   TraceSettings settings;
-  if (const auto file = text_setting(options.trace, "InitOptions::trace", variables, {"RINGLET_TRACE"})) {
+  if (const auto file = text_setting(options.trace, "the option trace", variables, {"RINGLET_TRACE"})) {
     settings.file = file->value;
     if (!options.trace) settings.variable = file->name;
   }

@@ -14,7 +14,7 @@ if not getattr(_sys, "_is_gil_enabled", lambda: True)():
     raise ImportError("ringlet needs the interpreter's lock: run this Python without PYTHON_GIL=0 and -X gil=0")
 
 from ._ringlet import ShardLayout, TraceSpan
-from .arguments import call, check_function
+from .arguments import check_function
 from .checkpoint import Checkpoint, SaveReport, latest_checkpoint, load_checkpoint, save_checkpoint
 from .delays import Delay, Latecomer, delay_of
 from .elastic import ElasticTrainer, MembershipChange, MinRanks, Rollback, Step, read_min_ranks
@@ -153,12 +153,12 @@ def init(
     check_function(on_delay, "on_delay")
     if on_delay is not None:
         options["on_delay"] = lambda parts: on_delay(delay_of(parts))
-    return Group(call(_ringlet.init, **options))
+    return Group(_ringlet.init(**options))
 
 
 def is_available(backend: str = "any") -> bool:
     """Whether the named back end ("any", "tcp") can be used here."""
-    return call(_ringlet.is_available, backend)
+    return _ringlet.is_available(backend)
 
 
 def _at_exit() -> None:

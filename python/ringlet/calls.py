@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Generic, List, Optional, Sequence, TypeVar
 
 from . import _ringlet
-from .arguments import explain, wholes
+from .arguments import wholes
 from .errors import InvalidArgument
 from .works import Work
 
@@ -31,21 +31,14 @@ class Call(Generic[T]):
         return self._begin(True).wait()
 
     def _begin(self, waits: bool) -> Work[T]:
-        return Work(self._operation(waits), self._finish)
-
-    def _operation(self, waits: bool) -> _ringlet.Operation:
-        try:
-            return self._function(*self._arguments, waits)
-        except TypeError as error:
-            explain(error, self._function, self._arguments)
-            raise
+        return Work(self._function(*self._arguments, waits), self._finish)
 
 
 class CallFromAny(Call[T]):
     """A receive from any rank: `finish` is given the rank that has sent."""
 
     def _begin(self, waits: bool) -> Work[T]:
-        operation = self._operation(waits)
+        operation = self._function(*self._arguments, waits)
         return Work(operation, lambda: self._finish(operation.source))
 
 

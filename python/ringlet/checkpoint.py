@@ -7,7 +7,7 @@ import os
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _ringlet
-from .arguments import call, handle_of, whole
+from .arguments import handle_of, whole
 from .errors import InvalidArgument
 from .group import Group
 from .trees import tree_to_write
@@ -65,17 +65,17 @@ class Checkpoint(NamedValues):
 
     def add(self, name: str, tensors: Any) -> Checkpoint:
         """Adds tensors that every rank holds whole and that are equal on all ranks. They are called "name.leaf"."""
-        call(self._handle.add, name, tree_to_write(tensors))
+        self._handle.add(name, tree_to_write(tensors))
         return self
 
     def add_sharded(self, name: str, shards: Any, layout: _ringlet.ShardLayout) -> Checkpoint:
         """Adds this rank's shards of tensors that `layout` splits over the group."""
-        call(self._handle.add_sharded, name, tree_to_write(shards), layout)
+        self._handle.add_sharded(name, tree_to_write(shards), layout)
         return self
 
     def add_slots(self, name: str, slots: Any, layout: _ringlet.ShardLayout) -> Checkpoint:
         """Adds an optimizer's state for this rank's shards, as Optimizer.state() returns it."""
-        call(self._handle.add_slots, name, tree_to_write(slots), layout)
+        self._handle.add_slots(name, tree_to_write(slots), layout)
         return self
 
     def __contains__(self, name: str) -> bool:
@@ -95,7 +95,7 @@ def save_checkpoint(
     """Saves into a folder of this step below `directory`. Collective. Those saved before stay loadable until the new one is safe on all disks;
     of them `keep` - 1 are kept."""
     handle, saved = handle_of(group, Group, "group"), handle_of(checkpoint, Checkpoint, "checkpoint")
-    said = call(_ringlet.save_checkpoint, handle, os.fspath(directory), saved, whole(step, "step"), keep, stream, timeout)
+    said = _ringlet.save_checkpoint(handle, os.fspath(directory), saved, whole(step, "step"), keep, stream, timeout)
     return SaveReport(said["path"], said["bytes"], said["total_bytes"])
 
 
@@ -111,7 +111,7 @@ def load_checkpoint(
     """Fills the arrays and values, from the newest complete step or from `step`, and returns the step; None if there is none. Collective. The
     number of ranks and the sharding may differ from when it was saved."""
     handle, filled = handle_of(group, Group, "group"), handle_of(checkpoint, Checkpoint, "checkpoint")
-    return call(_ringlet.load_checkpoint, handle, os.fspath(directory), filled, _step(step), stream, timeout)
+    return _ringlet.load_checkpoint(handle, os.fspath(directory), filled, _step(step), stream, timeout)
 
 
 def latest_checkpoint(
@@ -123,7 +123,7 @@ def latest_checkpoint(
     timeout: Optional[float] = None,
 ) -> Optional[int]:
     """The step that load_checkpoint() would load. Collective."""
-    return call(_ringlet.latest_checkpoint, handle_of(group, Group, "group"), os.fspath(directory), _step(step), stream, timeout)
+    return _ringlet.latest_checkpoint(handle_of(group, Group, "group"), os.fspath(directory), _step(step), stream, timeout)
 
 
 def _step(step: Optional[int]) -> Optional[int]:

@@ -6,7 +6,7 @@ import os
 from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _ringlet
-from .arguments import call, check_function, handle_of, whole
+from .arguments import check_function, handle_of, whole
 from .arrays import view_to_write
 from .checkpoint import Checkpoint, NamedValues
 from .elastic_fsdp import ElasticShards
@@ -44,7 +44,7 @@ class MinRanks(NamedTuple):
 def read_min_ranks(*, min_ranks: Optional[int] = None, min_wait: Optional[float] = None) -> MinRanks:
     """What holds for an ElasticTrainer with these options, for a loop of one's own: they come first, then RINGLET_MIN_RANKS and
     RINGLET_MIN_WAIT_MS."""
-    return MinRanks(*call(_ringlet.read_min_ranks, min_ranks, min_wait))
+    return MinRanks(*_ringlet.read_min_ranks(min_ranks, min_wait))
 
 
 class Step:
@@ -88,7 +88,7 @@ class Step:
     def commit(self, apply: Callable[[], object]) -> None:
         """Runs `apply`, which changes the state, on all ranks or on none; the last call of a step. Where a rank was lost it raises PeerLost, which
         the step function lets pass: the step is then done again."""
-        call(self._step.commit, apply)
+        self._step.commit(apply)
 
 
 def telling_changes(on_change: Optional[Callable[[MembershipChange], object]]) -> Callable[..., None]:
@@ -164,8 +164,7 @@ class ElasticTrainer(NamedValues):
                 on_rollback(Rollback(*parts))
 
         self._added: List[_ringlet.View] = []
-        self._handle = call(
-            _ringlet.ElasticTrainer,
+        self._handle = _ringlet.ElasticTrainer(
             handle_of(world, Group, "world"),
             handle_of(state, Checkpoint, "state"),
             None if shards is None else handle_of(shards, ElasticShards, "shards"),

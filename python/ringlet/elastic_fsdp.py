@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from . import _ringlet
-from .arguments import call, check_function, handle_of, whole
+from .arguments import check_function, handle_of, whole
 from .arrays import dtype_name
 from .checkpoint import Checkpoint
 from .fsdp import FormsOfModules
 from .gradients import to_reduce_wire
 from .group import Group
 from .optimizers import Optimizer
-from .trees import tree_to_read, tree_to_write
+from .trees import names_of, tree_to_read, tree_to_write
 
 MakeOptimizer = Callable[[], Optimizer]
 
@@ -54,7 +54,7 @@ class ElasticShards:
     def add_to(self, checkpoint: Checkpoint, parameters: str = "parameters", optimizer: str = "optimizer") -> None:
         """Adds the parameters, and the optimizer's state for the rows that this rank is the first to hold, to be saved or loaded in this world.
         Called on all ranks. A checkpoint that is used after the next enter() is refused."""
-        call(self._handle.add_to, handle_of(checkpoint, Checkpoint, "checkpoint"), parameters, optimizer)
+        self._handle.add_to(handle_of(checkpoint, Checkpoint, "checkpoint"), parameters, optimizer)
 
     def loaded(self, step: int) -> None:
         """After load_checkpoint(): sets the optimizer's step, and fills the second holders. Collective."""
@@ -105,8 +105,8 @@ class ElasticFsdp(ElasticShards):
         reduce_dtype: Any = None,
         stream: int = 0,
     ) -> None:
-        self._handle = call(
-            _ringlet.ElasticFsdp,
+        self._names = names_of(parameters)
+        self._handle = _ringlet.ElasticFsdp(
             handle_of(world, Group, "world"),
             tree_to_write(parameters),
             _making(make_optimizer),
@@ -127,7 +127,7 @@ class ElasticFsdp(ElasticShards):
         number of ranks. Where it is 0 the gradients may be anything. In the step of an ElasticTrainer, which leaves it out, ranks are weighed by
         their samples; elsewhere it is 1 then.
         """
-        return call(self._handle.average, tree_to_read(gradients), share)
+        return self._handle.average(tree_to_read(gradients, self._names), share)
 
 
 class ElasticFullyShard(ElasticShards):
@@ -150,8 +150,7 @@ class ElasticFullyShard(ElasticShards):
         prefetch: int = 1,
         stream: int = 0,
     ) -> None:
-        self._handle = call(
-            _ringlet.ElasticFullyShard,
+        self._handle = _ringlet.ElasticFullyShard(
             handle_of(world, Group, "world"),
             _making(make_optimizer),
             copies,
@@ -168,7 +167,7 @@ class ElasticFullyShard(ElasticShards):
     def add(self, name: str, parameters: Any) -> int:
         """Adds the next module in the order of the forward pass, before the first enter(), and returns its number. Copies the rows that this rank
         holds. The tensors are the same on every rank, except on one that joins the others, which gets theirs."""
-        number = call(self._handle.add, name, tree_to_read(parameters))
+        number = self._handle.add(name, tree_to_read(parameters))
         self._forms.add(parameters)
         return number
 
@@ -182,15 +181,15 @@ class ElasticFullyShard(ElasticShards):
 
     def forward(self, module: int) -> Any:
         """As FullyShard.forward()."""
-        return self._forms.tree(module, call(self._handle.forward, module).parameters())
+        return self._forms.tree(module, self._handle.forward(module).parameters())
 
     def backward(self, module: int) -> Any:
         """As FullyShard.backward()."""
-        return self._forms.tree(module, call(self._handle.backward, module).parameters())
+        return self._forms.tree(module, self._handle.backward(module).parameters())
 
     def reduce_gradients(self, module: int, gradients: Any) -> None:
         """Starts to average the module's full gradients, which are read during the call only. Each step has gradients of all modules."""
-        call(self._handle.reduce_gradients, module, tree_to_read(gradients))
+        self._handle.reduce_gradients(module, tree_to_read(gradients, self._forms.names(module)))
 
     def finish(self) -> Optional[float]:
         """Ends the step's gradients: waits for their averages, brings these to both holders of each row, and clips their norm. It changes nothing
@@ -200,4 +199,4 @@ class ElasticFullyShard(ElasticShards):
     def set_share(self, share: float) -> None:
         """Sets this rank's part of the average of the gradients that follow, as the argument of ElasticFsdp.average(). An ElasticTrainer sets it at
         each step."""
-        call(self._handle.set_share, share)
+        self._handle.set_share(share)

@@ -7,13 +7,13 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _ringlet
-from .arguments import call, handle_of
+from .arguments import handle_of
 from .arrays import array_of, dtype_name, kind_of
 from .errors import InvalidArgument
 from .gradients import Wire, to_reduce_wire
 from .group import Group
 from .optimizers import Optimizer
-from .trees import CopiedTree, exported_leaves, leaves_of, of_each, rebuilt, tree_to_read, tree_to_write
+from .trees import CopiedTree, exported_leaves, leaves_of, names_of, of_each, rebuilt, tree_to_read, tree_to_write
 
 ShardLayout = _ringlet.ShardLayout
 
@@ -41,7 +41,7 @@ class FsdpUpdater:
         handle = handle_of(fsdp_group, Group, "fsdp_group")
         other = None if dp_group is None else handle_of(dp_group, Group, "dp_group")
         wire = to_reduce_wire(reduce_dtype)
-        self._handle = call(_ringlet.FsdpUpdater, handle, other, communication_size, max_norm, wire, list(shard_weights), stream)
+        self._handle = _ringlet.FsdpUpdater(handle, other, communication_size, max_norm, wire, list(shard_weights), stream)
 
     def apply_gradients(self, gradients: Any, parameters: Any, optimizer: Any) -> Tuple[Any, Optional[float]]:
         """Takes one step. Returns the new parameters, arrays of the same kinds, and the gradients' norm before clipping if `max_norm` is set.
@@ -49,13 +49,13 @@ class FsdpUpdater:
         `optimizer` is one of Ringlet's, or has apply_gradients(gradients, parameters): it is given dicts of NumPy arrays, this rank's rows by
         name, and either changes the parameters in place or returns new ones.
         """
-        copied, given = CopiedTree(parameters), CopiedTree(gradients)
+        copied, given = CopiedTree(parameters), CopiedTree(gradients, names_of(parameters))
         norm = self._apply(given.tree, copied.tree, optimizer)
         return copied.finish(), norm
 
     def apply_gradients_(self, gradients: Any, parameters: Any, optimizer: Any) -> Optional[float]:
         """The same with parameters that are changed in place: NumPy's or PyTorch's arrays."""
-        return self._apply(CopiedTree(gradients).tree, tree_to_write(parameters), optimizer)
+        return self._apply(CopiedTree(gradients, names_of(parameters)).tree, tree_to_write(parameters), optimizer)
 
     def _apply(self, gradients: _ringlet.Tree, parameters: _ringlet.Tree, optimizer: Any) -> Optional[float]:
         if isinstance(optimizer, Optimizer):
@@ -114,6 +114,13 @@ class FormsOfModules:
     def add(self, parameters: Any) -> None:
         self._forms.append(rebuilt(parameters, iter([kind for _, kind in of_each(parameters, kind_of)])))
 
+    def names(self, module: Any) -> Sequence[str]:
+        """Of a module's arrays; none where there is no such module, which the binding tells."""
+        try:
+            return names_of(self._forms[module])
+        except (IndexError, TypeError):
+            return ()
+
     def tree(self, module: int, leaves: list) -> Any:
         """The module's tree of arrays of the library's memory or, of JAX's and MLX's, of copies of it."""
         form = self._forms[module]
@@ -137,12 +144,12 @@ class FullyShard:
         stream: int = 0,
     ) -> None:
         handle, wire = handle_of(group, Group, "group"), to_reduce_wire(reduce_dtype)
-        self._handle = call(_ringlet.FullyShard, handle, _name(compute_dtype), wire, list(shard_weights), prefetch, stream)
+        self._handle = _ringlet.FullyShard(handle, _name(compute_dtype), wire, list(shard_weights), prefetch, stream)
         self._forms = FormsOfModules()
 
     def add(self, name: str, parameters: Any) -> int:
         """Adds the next module in the order of the forward pass, and returns its number. Copies this rank's rows. Collective."""
-        number = call(self._handle.add, name, tree_to_read(parameters))
+        number = self._handle.add(name, tree_to_read(parameters))
         self._forms.add(parameters)
         return number
 
@@ -154,15 +161,15 @@ class FullyShard:
         """The module's full parameters, a tree of the form and the kinds that add() was given, for reading only. Starts to gather the next
         module's. NumPy's and PyTorch's arrays are the gathered memory itself, which lives as long as any of them, and which no optimizer's
         step changes; JAX's and MLX's are copies."""
-        return self._forms.tree(module, call(self._handle.forward, module).parameters())
+        return self._forms.tree(module, self._handle.forward(module).parameters())
 
     def backward(self, module: int) -> Any:
         """As forward(), and starts to gather the previous module's."""
-        return self._forms.tree(module, call(self._handle.backward, module).parameters())
+        return self._forms.tree(module, self._handle.backward(module).parameters())
 
     def reduce_gradients(self, module: int, gradients: Any) -> None:
         """Starts to average the module's full gradients; once per module and step. They are read during the call only."""
-        call(self._handle.reduce_gradients, module, tree_to_read(gradients))
+        self._handle.reduce_gradients(module, tree_to_read(gradients, self._forms.names(module)))
 
     def finish(self) -> None:
         """Ends the step: waits for all its gradients."""

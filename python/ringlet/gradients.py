@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, List, Optional, Tuple
 
 from . import _ringlet
-from .arguments import call, handle_of, shown
+from .arguments import handle_of, shown
 from .arrays import dtype_name, view_to_write
 from .errors import InvalidArgument
 from .group import Group
@@ -64,7 +64,7 @@ def average_gradients_(
 
 def _average(tree: _ringlet.Tree, group: Group, size: int, first: Optional[int], kind: Any, weight: Optional[float], stream: int) -> None:
     handle = handle_of(group, Group, "group")
-    call(_ringlet.average_gradients, handle, tree, size, first, to_wire(kind), weight, stream)
+    _ringlet.average_gradients(handle, tree, size, first, to_wire(kind), weight, stream)
 
 
 class GradientAverager:
@@ -82,7 +82,7 @@ class GradientAverager:
         stream: int = 0,
     ) -> None:
         handle, wire = handle_of(group, Group, "group"), to_wire(communication_type)
-        self._handle = call(_ringlet.GradientAverager, handle, all_reduce_size, first_bucket_size, wire, weight, stream)
+        self._handle = _ringlet.GradientAverager(handle, all_reduce_size, first_bucket_size, wire, weight, stream)
 
     def add(self, gradient: Any) -> None:
         """Adds the next gradient; every rank adds them in the same order."""
@@ -94,7 +94,7 @@ class GradientAverager:
 
     def set_weight(self, weight: Optional[float]) -> None:
         """Sets this rank's share of the averages from the next step on."""
-        call(self._handle.set_weight, weight)
+        self._handle.set_weight(weight)
 
     def collectives(self) -> int:
         """The number of collectives of this step so far, or of the last one."""
@@ -118,13 +118,11 @@ class GradientBucketer:
         stream: int = 0,
     ) -> None:
         handle, tree, wire = handle_of(group, Group, "group"), tree_to_write(gradients), to_wire(communication_type)
-        self._handle = call(
-            _ringlet.GradientBucketer, handle, tree, all_reduce_size, first_bucket_size, wire, weight, stream, allow_missing
-        )
+        self._handle = _ringlet.GradientBucketer(handle, tree, all_reduce_size, first_bucket_size, wire, weight, stream, allow_missing)
 
     def ready(self, name: str) -> None:
         """Reports that a gradient ("layers.0.weight") is complete; it may not be touched until finish() has returned."""
-        call(self._handle.ready, name)
+        self._handle.ready(name)
 
     def finish(self) -> None:
         """Ends the step: waits for all averages. Gradients that were not reported count as zeros; if `allow_missing` is off, that is an error."""
@@ -136,7 +134,7 @@ class GradientBucketer:
 
     def set_weight(self, weight: Optional[float]) -> None:
         """Sets this rank's share of the averages from the next step on."""
-        call(self._handle.set_weight, weight)
+        self._handle.set_weight(weight)
 
     def collectives(self) -> int:
         """The number of collectives of this step so far, or of the last one."""
@@ -148,7 +146,7 @@ def to_wire(kind: Any, name: str = "communication_type") -> Optional[_ringlet.Wi
     if kind is None:
         return None
     wire = kind if isinstance(kind, Wire) else Wire(kind if kind in _BLOCKS else _dtype(kind, name, "'f16', 'bf16'"))
-    return call(_ringlet.Wire, wire.name, wire.feedback, wire.least_elements)
+    return _ringlet.Wire(wire.name, wire.feedback, wire.least_elements)
 
 
 def to_reduce_wire(kind: Any) -> Optional[_ringlet.Wire]:
@@ -171,17 +169,17 @@ def _dtype(kind: Any, name: str, possible: str) -> str:
 def clip_grad_norm(gradients: Any, max_norm: float) -> Tuple[Any, float]:
     """MLX's optimizers.clip_grad_norm: the gradients scaled so that their norm is at most `max_norm`, and their norm before."""
     copied = CopiedTree(gradients)
-    norm = call(_ringlet.clip_grad_norm, copied.tree, max_norm)
+    norm = _ringlet.clip_grad_norm(copied.tree, max_norm)
     return copied.finish(), norm
 
 
 def clip_grad_norm_(gradients: Any, max_norm: float) -> float:
     """The same in place; returns the norm before."""
-    return call(_ringlet.clip_grad_norm, tree_to_write(gradients), max_norm)
+    return _ringlet.clip_grad_norm(tree_to_write(gradients), max_norm)
 
 
 def clip_grad_norm_sharded(gradients: Any, max_norm: float, group: Group, *, stream: int = 0) -> Tuple[Any, float]:
     """MLX's nn.utils.clip_grad_norm_sharded: as clip_grad_norm(), by the norm of all ranks' shards together."""
     copied = CopiedTree(gradients)
-    norm = call(_ringlet.clip_grad_norm_sharded, handle_of(group, Group, "group"), copied.tree, max_norm, stream)
+    norm = _ringlet.clip_grad_norm_sharded(handle_of(group, Group, "group"), copied.tree, max_norm, stream)
     return copied.finish(), norm

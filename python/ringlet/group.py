@@ -7,7 +7,7 @@ import weakref
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _ringlet
-from .arguments import call, wholes
+from .arguments import wholes
 from .arrays import view_to_read, view_to_write
 from .calls import Call, Counts, rows_of, whole_counts
 from .errors import InvalidArgument
@@ -293,18 +293,18 @@ class Group(Messages):
     def split(self, color: int, key: int = -1, *, stream: int = 0, timeout: Optional[float] = None) -> Optional[Group]:
         """A group of the ranks that give the same `color`, ordered by `key`, then by rank; a negative key stands for the rank. None for a
         negative colour. Every rank of this group calls it."""
-        part = call(self._handle.split, color, key, stream, timeout)
+        part = self._handle.split(color, key, stream, timeout)
         return None if part is None else Group(part)
 
     def create(self, ranks: Sequence[int], tag: int = 0, *, timeout: Optional[float] = None) -> Group:
         """A group of these ranks of this group, in this order. They alone call it, all with the same ranks and tag; the others take no part.
         Calls with the same tag that have members in common come in the same order on all of them; those with different tags, 0 to 1023, may
         overlap. Members whose ranks differ get MismatchError."""
-        return Group(call(self._handle.create, wholes(ranks, "ranks"), tag, timeout))
+        return Group(self._handle.create(wholes(ranks, "ranks"), tag, timeout))
 
     def algorithm(self, operation: str, bytes: int) -> str:
         """The algorithm by which a collective ("all_reduce") moves a buffer of so many bytes."""
-        return call(self._handle.algorithm, operation, bytes)
+        return self._handle.algorithm(operation, bytes)
 
     def describe_placement(self) -> str:
         """The group's layout in a line for people."""
@@ -346,16 +346,16 @@ class Group(Messages):
     def reform(self, *, timeout: Optional[float] = None) -> Reformed:
         """Waits until the ranks that are left have agreed on who goes on, and returns their world. Called by all of them once a call has raised
         PeerLost, or after revoke()."""
-        return _reformed(call(self._handle.reform, timeout))
+        return _reformed(self._handle.reform(timeout))
 
     def agree(self, mine: bool, *, timeout: Optional[float] = None) -> bool:
         """Whether `mine` is true on all ranks: the same answer on all that are left, even if ranks are lost meanwhile."""
-        return call(self._handle.agree, mine, timeout)
+        return self._handle.agree(mine, timeout)
 
     def admit(self, *, timeout: Optional[float] = None) -> Optional[Reformed]:
         """Admits the processes that knock at the door of any rank. All ranks call it together, again and again; it never waits for those that
         join, and returns the world with them once all have met."""
-        next_world = call(self._handle.admit, timeout)
+        next_world = self._handle.admit(timeout)
         return None if next_world is None else _reformed(next_world)
 
     def rejoin(self) -> Group:

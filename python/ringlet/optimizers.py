@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 import numpy as np
 
 from . import _ringlet
-from .arguments import call, check_function, handle_of, shown, whole
+from .arguments import check_function, handle_of, shown, whole
 from .arrays import array_of, dtype_name
 from .errors import InvalidArgument
 from .trees import CopiedTree, exported_leaves, tree_to_read, tree_to_write
@@ -90,28 +90,28 @@ class SGD(Optimizer):
         *,
         state_dtype: Any = None,
     ) -> None:
-        super().__init__(call(_ringlet.sgd, learning_rate, momentum, weight_decay, dampening, nesterov, _name(state_dtype)))
+        super().__init__(_ringlet.sgd(learning_rate, momentum, weight_decay, dampening, nesterov, _name(state_dtype)))
 
 
 class RMSprop(Optimizer):
     """v = alpha v + (1 - alpha) g^2; p -= rate g / (sqrt(v) + eps)"""
 
     def __init__(self, learning_rate: LearningRate, alpha: float = 0.99, eps: float = 1e-8, *, state_dtype: Any = None) -> None:
-        super().__init__(call(_ringlet.rmsprop, learning_rate, alpha, eps, _name(state_dtype)))
+        super().__init__(_ringlet.rmsprop(learning_rate, alpha, eps, _name(state_dtype)))
 
 
 class Adagrad(Optimizer):
     """v += g^2; p -= rate g / (sqrt(v) + eps)"""
 
     def __init__(self, learning_rate: LearningRate, eps: float = 1e-8, *, state_dtype: Any = None) -> None:
-        super().__init__(call(_ringlet.adagrad, learning_rate, eps, _name(state_dtype)))
+        super().__init__(_ringlet.adagrad(learning_rate, eps, _name(state_dtype)))
 
 
 class AdaDelta(Optimizer):
     """v = rho v + (1 - rho) g^2; d = sqrt(u + eps) / sqrt(v + eps) g; u = rho u + (1 - rho) d^2; p -= rate d"""
 
     def __init__(self, learning_rate: LearningRate, rho: float = 0.9, eps: float = 1e-6, *, state_dtype: Any = None) -> None:
-        super().__init__(call(_ringlet.adadelta, learning_rate, rho, eps, _name(state_dtype)))
+        super().__init__(_ringlet.adadelta(learning_rate, rho, eps, _name(state_dtype)))
 
 
 class Adam(Optimizer):
@@ -126,7 +126,7 @@ class Adam(Optimizer):
         *,
         state_dtype: Any = None,
     ) -> None:
-        super().__init__(call(_ringlet.adam, learning_rate, _pair(betas), eps, bias_correction, _name(state_dtype)))
+        super().__init__(_ringlet.adam(learning_rate, _pair(betas), eps, bias_correction, _name(state_dtype)))
 
 
 class AdamW(Optimizer):
@@ -142,7 +142,7 @@ class AdamW(Optimizer):
         *,
         state_dtype: Any = None,
     ) -> None:
-        super().__init__(call(_ringlet.adamw, learning_rate, _pair(betas), eps, weight_decay, bias_correction, _name(state_dtype)))
+        super().__init__(_ringlet.adamw(learning_rate, _pair(betas), eps, weight_decay, bias_correction, _name(state_dtype)))
 
 
 class Adamax(Optimizer):
@@ -151,7 +151,7 @@ class Adamax(Optimizer):
     def __init__(
         self, learning_rate: LearningRate, betas: Sequence[float] = (0.9, 0.999), eps: float = 1e-8, *, state_dtype: Any = None
     ) -> None:
-        super().__init__(call(_ringlet.adamax, learning_rate, _pair(betas), eps, _name(state_dtype)))
+        super().__init__(_ringlet.adamax(learning_rate, _pair(betas), eps, _name(state_dtype)))
 
 
 class Lion(Optimizer):
@@ -160,7 +160,7 @@ class Lion(Optimizer):
     def __init__(
         self, learning_rate: LearningRate, betas: Sequence[float] = (0.9, 0.99), weight_decay: float = 0.0, *, state_dtype: Any = None
     ) -> None:
-        super().__init__(call(_ringlet.lion, learning_rate, _pair(betas), weight_decay, _name(state_dtype)))
+        super().__init__(_ringlet.lion(learning_rate, _pair(betas), weight_decay, _name(state_dtype)))
 
 
 class MultiOptimizer(Optimizer):

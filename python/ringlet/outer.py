@@ -6,7 +6,7 @@ import os
 from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _ringlet
-from .arguments import call, check_function, handle_of, shown, whole
+from .arguments import check_function, handle_of, shown, whole
 from .checkpoint import NamedValues
 from .elastic import MembershipChange, directory_of, entering_worlds, telling_changes, telling_states
 from .errors import InvalidArgument
@@ -67,8 +67,7 @@ class OuterTrainer(NamedValues):
         self._forms = FormsOfModules()
         self._forms.add(parameters)
         check_function(clock, "clock")
-        self._handle = call(
-            _ringlet.OuterTrainer,
+        self._handle = _ringlet.OuterTrainer(
             handle_of(world, Group, "world"),
             tree_to_write(parameters),
             inner_steps,
@@ -123,7 +122,7 @@ class OuterTrainer(NamedValues):
 
     def fragment(self, index: int) -> List[str]:
         """The names of the parameters of a fragment ("layers.0.weight")."""
-        return call(self._handle.fragment, index)
+        return self._handle.fragment(index)
 
 
 def _number(value: Any, who: str, what: str) -> float:

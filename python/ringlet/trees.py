@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
@@ -66,8 +66,18 @@ def of_each(tree: Any, function: Callable[[Any], Any]) -> Iterator[Leaf]:
         yield name, made
 
 
-def tree_to_read(tree: Any) -> _ringlet.Tree:
-    return _ringlet.Tree([(name, view) for name, (_, view) in of_each(tree, view_to_read)])
+def names_of(tree: Any) -> List[str]:
+    return [name for name, _ in leaves_of(tree)]
+
+
+def in_order(leaves: List[Leaf], names: Sequence[str]) -> List[Leaf]:
+    """The leaves in the order of these names, by which trees are matched, such as gradients and parameters; those with other names come last."""
+    places = {name: place for place, name in enumerate(names)}
+    return sorted(leaves, key=lambda leaf: places.get(leaf[0], len(places)))
+
+
+def tree_to_read(tree: Any, names: Sequence[str] = ()) -> _ringlet.Tree:
+    return _ringlet.Tree(in_order([(name, view) for name, (_, view) in of_each(tree, view_to_read)], names))
 
 
 def tree_to_write(tree: Any) -> _ringlet.Tree:
@@ -77,7 +87,7 @@ def tree_to_write(tree: Any) -> _ringlet.Tree:
 class CopiedTree:
     """A copy of a tree, in arrays of the same kinds, for a call that changes it: `tree` is changed, and finish() makes the arrays of it."""
 
-    def __init__(self, tree: Any) -> None:
+    def __init__(self, tree: Any, names: Sequence[str] = ()) -> None:
         self._form = tree
         self._outputs: List[Output] = []
         leaves = []
@@ -86,7 +96,7 @@ class CopiedTree:
             _ringlet.copy(source, output.view)
             self._outputs.append(output)
             leaves.append((name, output.view))
-        self.tree = _ringlet.Tree(leaves, write=True)
+        self.tree = _ringlet.Tree(in_order(leaves, names), write=True)
 
     def finish(self) -> Any:
         return rebuilt(self._form, iter([output.finish() for output in self._outputs]))

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any, Callable, Generator, Generic, Optional, TypeVar
 
 from . import _ringlet
-from .arguments import call
 from .errors import Error
 
 T = TypeVar("T")
@@ -28,7 +27,7 @@ class Work(Generic[T]):
         """
         if timeout is None:
             self._operation.wait(None)
-        elif not call(self._operation.wait, timeout):
+        elif not self._operation.wait(timeout):
             raise TimeoutError(f"the operation still runs after {timeout} s")
         if self._finish is not None:
             self._result, self._finish = self._finish(), None
@@ -44,7 +43,7 @@ class Work(Generic[T]):
         It runs on a thread that the process has for such calls alone, one after the other, also if this work is gone by then; until the
         program ends.
         """
-        call(self._operation.on_done, function)
+        self._operation.on_done(function)
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self._operation.done():

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "arguments.hpp"
 #include "errors.hpp"
 
 namespace ringlet::python {
@@ -279,12 +280,13 @@ nb::tuple exported(Tensor tensor) {
 }
 
 void bind_arrays(nb::module_& module) {
-  nb::class_<Memory>(module, "Memory", "Bytes as a buffer that may be written. New ones are aligned to 64.", nb::type_slots(memory_slots))
-      .def(nb::init<std::size_t>(), nb::arg("bytes"))
+  Class<Memory>(module, "Memory", "Bytes as a buffer that may be written. New ones are aligned to 64.", nb::type_slots(memory_slots))
+      .def(
+          "__init__", [](Memory* memory, std::size_t bytes) { new (memory) Memory(bytes); }, nb::arg("bytes"))
       .def("__len__", &Memory::size)
       .def_static("array", &array_in, nb::arg("memory"), nb::arg("dtype"), nb::arg("shape"),
                   "The memory as an array that others take by DLPack.");
-  nb::class_<ArrayView>(module, "View", "An array as the library sees it, without a copy. It keeps the array alive.")
+  Class<ArrayView>(module, "View", "An array as the library sees it, without a copy. It keeps the array alive.")
       .def(
           "__init__",
           [](ArrayView* view, nb::handle array, bool write) { new (view) ArrayView(array, write ? Access::write : Access::read); },
@@ -303,8 +305,8 @@ void bind_arrays(nb::module_& module) {
   nb::list dtypes;
   for (std::size_t number = 0; number < kDTypeCount; ++number) dtypes.append(name_of(static_cast<DType>(number)));
   module.attr("dtypes") = dtypes;
-  module.def(
-      "copy", [](const ArrayView& from, const ArrayView& to) { copy(from.readable(), to.writable()); }, nb::arg("source"),
+  define(
+      module, "copy", [](const ArrayView& from, const ArrayView& to) { copy(from.readable(), to.writable()); }, nb::arg("source"),
       nb::arg("target"), "Copies the elements of one view to another of the same dtype and shape.");
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "elastic_shards.hpp"
 #include "errors.hpp"
 #include "group.hpp"
@@ -82,8 +83,8 @@ Step latest(GroupHandle& group, const std::string& directory, Step step, int str
 }  // namespace
 
 void bind_checkpoints(nb::module_& module) {
-  nb::class_<CheckpointHandle>(module, "Checkpoint", "What is saved or loaded: arrays, which are kept alive, and values.")
-      .def(nb::init<>())
+  Class<CheckpointHandle>(module, "Checkpoint", "What is saved or loaded: arrays, which are kept alive, and values.")
+      .def("__init__", [](CheckpointHandle* handle) { new (handle) CheckpointHandle(); })
       .def(
           "add",
           [](CheckpointHandle& handle, const std::string& name, const ArrayTree& tree) {
@@ -116,11 +117,11 @@ void bind_checkpoints(nb::module_& module) {
             return value ? std::optional<CheckpointValue>(*value) : std::nullopt;
           },
           arg("name"));
-  module.def("save_checkpoint", &save, arg("group"), arg("directory"), arg("checkpoint"), arg("step"), arg("keep"), arg("stream"),
-             arg("timeout").none());
-  module.def("load_checkpoint", &load, arg("group"), arg("directory"), arg("checkpoint"), arg("step").none(), arg("stream"),
-             arg("timeout").none());
-  module.def("latest_checkpoint", &latest, arg("group"), arg("directory"), arg("step").none(), arg("stream"), arg("timeout").none());
+  define(module, "save_checkpoint", &save, arg("group"), arg("directory"), arg("checkpoint"), arg("step"), arg("keep"), arg("stream"),
+         arg("timeout").none());
+  define(module, "load_checkpoint", &load, arg("group"), arg("directory"), arg("checkpoint"), arg("step").none(), arg("stream"),
+         arg("timeout").none());
+  define(module, "latest_checkpoint", &latest, arg("group"), arg("directory"), arg("step").none(), arg("stream"), arg("timeout").none());
 }
 
 }  // namespace ringlet::python

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "arguments.hpp"
 #include "callbacks.hpp"
 #include "elastic_shards.hpp"
 #include "errors.hpp"
@@ -103,13 +104,7 @@ class TrainerHandle {
 };
 
 void bind_step(nb::module_& module) {
-  nb::class_<StepHandle>(module, "Step", "One attempt at a training step on this rank; valid while the step function runs.")
-      .def_prop_ro(
-          "number", [](const StepHandle& handle) { return handle.get().number(); }, "How many steps were committed before it.")
-      .def_prop_ro(
-          "first", [](const StepHandle& handle) { return handle.get().first(); }, "The first of this rank's samples of the batch.")
-      .def_prop_ro(
-          "count", [](const StepHandle& handle) { return handle.get().count(); }, "How many samples this rank has, from `first` on.")
+  Class<StepHandle>(module, "Step", "One attempt at a training step on this rank; valid while the step function runs.")
       .def("world", [](const StepHandle& handle) { return GroupHandle(handle.get().world()); })
       .def(
           "add", [](const StepHandle& handle, const ArrayView& gradient) { handle.get().add(gradient.writable()); }, arg("gradient"),
@@ -139,7 +134,13 @@ void bind_step(nb::module_& module) {
               return true;
             });
           },
-          arg("apply"), "Runs `apply`, which changes the state, on all ranks or on none; the last call of a step.");
+          arg("apply"), "Runs `apply`, which changes the state, on all ranks or on none; the last call of a step.")
+      .def_prop_ro(
+          "number", [](const StepHandle& handle) { return handle.get().number(); }, "How many steps were committed before it.")
+      .def_prop_ro(
+          "first", [](const StepHandle& handle) { return handle.get().first(); }, "The first of this rank's samples of the batch.")
+      .def_prop_ro(
+          "count", [](const StepHandle& handle) { return handle.get().count(); }, "How many samples this rank has, from `first` on.");
 }
 
 }  // namespace
@@ -175,14 +176,14 @@ ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std
 
 void bind_elastic(nb::module_& module) {
   bind_step(module);
-  module.def(
-      "read_min_ranks",
+  define(
+      module, "read_min_ranks",
       [](std::optional<int> min_ranks, Seconds min_wait) {
         const MinRanks read = read_min_ranks({.min_ranks = min_ranks, .min_wait = milliseconds_of(min_wait, "min_wait")});
         return nb::make_tuple(read.count, std::chrono::duration<double>(read.wait).count());
       },
       arg("min_ranks").none(), arg("min_wait").none());
-  nb::class_<TrainerHandle> trainer(module, "ElasticTrainer", "A training loop of an elastic group, whose ranks come and go.");
+  Class<TrainerHandle> trainer(module, "ElasticTrainer", "A training loop of an elastic group, whose ranks come and go.");
   trainer
       .def(
           "__init__",
@@ -197,7 +198,10 @@ void bind_elastic(nb::module_& module) {
           arg("world"), arg("state"), arg("shards").none(), arg("all_reduce_size"), arg("communication_type").none(),
           arg("min_ranks").none(), arg("min_wait").none(), arg("rejoin"), arg("checkpoint"), arg("checkpoint_every"), arg("keep"),
           arg("stream"), arg("on_change"), arg("on_rollback"), arg("on_state"), arg("on_world").none())
-      .def("run", &TrainerHandle::run, arg("steps"), arg("batch"), arg("step"))
+      .def(
+          "run",
+          [](TrainerHandle& handle, std::uint64_t steps, std::uint64_t batch, const nb::callable& step) { handle.run(steps, batch, step); },
+          arg("steps"), arg("batch"), arg("step"))
       .def("world", [](TrainerHandle& handle) { return GroupHandle(handle.trainer().world()); })
       .def("step", [](TrainerHandle& handle) { return handle.trainer().step(); });
   bind_values(trainer);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "callbacks.hpp"
 #include "elastic_shards.hpp"
 #include "errors.hpp"
@@ -93,7 +94,7 @@ void add_to(nb::handle self, CheckpointHandle& checkpoint, const std::string& pa
 }
 
 void bind_shards(nb::module_& module) {
-  nb::class_<ShardsHandle>(module, "ElasticShards", "Sharded state that outlives the ranks that hold it.")
+  Class<ShardsHandle>(module, "ElasticShards", "Sharded state that outlives the ranks that hold it.")
       .def(
           "enter",
           [](ShardsHandle& handle, GroupHandle& world) {
@@ -138,7 +139,7 @@ void bind_shards(nb::module_& module) {
 }
 
 void bind_elastic_fsdp(nb::module_& module) {
-  nb::class_<FsdpHandle, ShardsHandle>(module, "ElasticFsdp", "FSDP's optimizer step over full parameters, in an elastic group.")
+  Class<FsdpHandle, ShardsHandle>(module, "ElasticFsdp", "FSDP's optimizer step over full parameters, in an elastic group.")
       .def(
           "__init__",
           [](FsdpHandle* handle, GroupHandle& world, const ArrayTree& parameters, nb::callable make, int copies, double weight,
@@ -167,7 +168,7 @@ void bind_elastic_fsdp(nb::module_& module) {
 }
 
 void bind_elastic_fully_shard(nb::module_& module) {
-  nb::class_<FullyShardHandle, ShardsHandle>(module, "ElasticFullyShard", "Parameters that are kept as shards, in an elastic group.")
+  Class<FullyShardHandle, ShardsHandle>(module, "ElasticFullyShard", "Parameters that are kept as shards, in an elastic group.")
       .def(
           "__init__",
           [](FullyShardHandle* handle, GroupHandle& world, nb::callable make, int copies, double weight, std::int64_t rebuild_size,

@@ -4,33 +4,12 @@
 
 #include <ringlet/error.hpp>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "callbacks.hpp"
 
 namespace ringlet::python {
 namespace {
-
-/// Names of C++ in the library's texts, and what Python calls the same.
-constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-    {"InitOptions::", "the option "},
-    {"ElasticTrainerOptions::", "the option "},
-    {"Wire::int8()", "int8"},
-    {"Wire::int4()", "int4"},
-    {"Group::", "Group."},
-    {"Step::", "Step."},
-    {"FullyShard::", "FullyShard."},
-    {"ElasticFsdp::", "ElasticFsdp."},
-    {"ElasticShards::", "ElasticShards."},
-};
-
-std::string in_words_of_python(std::string text) {
-  for (const auto& [name, of_python] : kNames)
-    for (std::size_t place = 0; (place = text.find(name, place)) != std::string::npos; place += of_python.size())
-      text.replace(place, name.size(), of_python);
-  return text;
-}
 
 void set_python_error(const Status& status) {
   try {
@@ -67,7 +46,7 @@ const char* class_of(Errc code) noexcept {
 
 nb::object error_of(const Status& status) {
   if (status.ok()) return nb::none();
-  return nb::module_::import_("ringlet.errors").attr(class_of(status.code()))(in_words_of_python(status.text()), status.rank());
+  return nb::module_::import_("ringlet.errors").attr(class_of(status.code()))(status.text(), status.rank());
 }
 
 void rethrow(nb::python_error& raised) {

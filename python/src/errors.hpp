@@ -13,7 +13,7 @@ namespace nb = nanobind;
 void bind_errors(nb::module_& module);
 /// The name of the class in ringlet.errors that stands for a code; "Error" for ok.
 const char* class_of(Errc code) noexcept;
-/// The error of Python's that stands for a status, in whose text InitOptions::rank is "the option rank"; None for ok.
+/// The error of Python's that stands for a status; None for ok.
 nb::object error_of(const Status& status);
 /// A value of Python's for an error's text, which arguments.py makes.
 std::string shown(nb::handle value);

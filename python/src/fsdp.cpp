@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "callbacks.hpp"
 #include "elastic_shards.hpp"
 #include "errors.hpp"
@@ -78,7 +79,7 @@ std::shared_ptr<FullyShard> make_shard(GroupHandle& group, const Name& compute_d
 }
 
 void bind_updater(nb::module_& module) {
-  nb::class_<UpdaterHandle>(module, "FsdpUpdater", "FSDP's optimizer step over full parameters.")
+  Class<UpdaterHandle>(module, "FsdpUpdater", "FSDP's optimizer step over full parameters.")
       .def(
           "__init__",
           [](UpdaterHandle* handle, GroupHandle& group, nb::handle dp_group, std::int64_t size, Norm max_norm,
@@ -101,9 +102,9 @@ void bind_updater(nb::module_& module) {
 }
 
 void bind_fully_shard(nb::module_& module) {
-  nb::class_<UnshardedHandle>(module, "Unsharded", "A module's full parameters, as long as this object lives.")
+  Class<UnshardedHandle>(module, "Unsharded", "A module's full parameters, as long as this object lives.")
       .def("parameters", [](nb::handle self) { return exported(nb::cast<UnshardedHandle&>(self).unsharded.parameters(), self); });
-  nb::class_<ShardHandle>(module, "FullyShard", "Parameters that are kept as shards.")
+  Class<ShardHandle>(module, "FullyShard", "Parameters that are kept as shards.")
       .def(
           "__init__",
           [](ShardHandle* handle, GroupHandle& group, const Name& compute_dtype, const std::optional<Wire>& reduce_dtype,
@@ -152,9 +153,10 @@ void bind_fully_shard(nb::module_& module) {
       .def(
           "step",
           [](ShardHandle& handle, OptimizerHandle& optimizer) {
+            const WithoutLock unlocked;
             optimizer.optimizer->apply_gradients(handle.shard->gradients(), handle.shard->parameters());
           },
-          nb::call_guard<WithoutLock>(), arg("optimizer"), "Has an optimizer take its step on this rank's shards.")
+          arg("optimizer"), "Has an optimizer take its step on this rank's shards.")
       .def("parameters", [](nb::handle self) { return exported(nb::cast<ShardHandle&>(self).shard->parameters(), self); })
       .def("gradients", [](nb::handle self) { return exported(nb::cast<ShardHandle&>(self).shard->gradients(), self); })
       .def("layout", [](ShardHandle& handle) { return handle.shard->layout(); });
@@ -163,13 +165,15 @@ void bind_fully_shard(nb::module_& module) {
 }  // namespace
 
 void bind_fsdp(nb::module_& module) {
-  nb::class_<ShardLayout>(module, "ShardLayout", "How the tensors of a tree are split over ranks, each along its axis 0.")
+  Class<ShardLayout>(module, "ShardLayout", "How the tensors of a tree are split over ranks, each along its axis 0.")
       .def(
           "__init__",
-          [](ShardLayout* layout, const ArrayTree& full, int ranks, const std::vector<double>& weights) {
-            new (layout) ShardLayout(full.tree(), ranks, weights);
+          [](ShardLayout* layout, nb::handle full, int ranks, const std::vector<double>& weights) {
+            const nb::object tree = nb::module_::import_("ringlet.trees").attr("tree_to_read")(full);
+            new (layout) ShardLayout(nb::cast<const ArrayTree&>(tree).tree(), ranks, weights);
           },
-          arg("full"), arg("ranks"), arg("weights") = std::vector<double>())
+          arg("full"), arg("ranks"), arg("weights") = std::vector<double>(),
+          nb::sig("def __init__(self, full: object, ranks: int, weights: collections.abc.Sequence[float] = ()) -> None"))
       .def("ranks", &ShardLayout::ranks)
       .def(
           "rows",
@@ -177,8 +181,11 @@ void bind_fsdp(nb::module_& module) {
             const RowRange rows = layout.rows(name, rank);
             return nb::make_tuple(rows.begin, rows.end);
           },
-          arg("name"), arg("rank"), "The first row of a tensor that belongs to a rank, and one past the last.")
-      .def("count", &ShardLayout::count, arg("rank"), "The number of elements of all tensors' parts at a rank.");
+          arg("name"), arg("rank"), nb::sig("def rows(self, name: str, rank: int) -> tuple[int, int]"),
+          "The first row of a tensor that belongs to a rank, and one past the last.")
+      .def(
+          "count", [](const ShardLayout& layout, int rank) { return layout.count(rank); }, arg("rank"),
+          nb::sig("def count(self, rank: int) -> int"), "The number of elements of all tensors' parts at a rank.");
   bind_updater(module);
   bind_fully_shard(module);
 }

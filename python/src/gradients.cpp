@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "errors.hpp"
 #include "group.hpp"
 #include "held.hpp"
@@ -70,7 +71,7 @@ using Bucketer = AveragerHandle<GradientBucketer>;
 
 void bind_averagers(nb::module_& module) {
   using nb::arg;
-  nb::class_<Averager>(module, "GradientAverager", "Averages gradients while they are still being computed.")
+  Class<Averager>(module, "GradientAverager", "Averages gradients while they are still being computed.")
       .def(
           "__init__",
           [](Averager* handle, GroupHandle& group, std::int64_t size, std::optional<std::int64_t> first, const std::optional<Wire>& type,
@@ -96,7 +97,7 @@ void bind_averagers(nb::module_& module) {
       .def(
           "set_weight", [](Averager& handle, std::optional<double> weight) { handle.averager->set_weight(weight); }, arg("weight").none())
       .def("collectives", [](Averager& handle) { return handle.averager->collectives(); });
-  nb::class_<Bucketer>(module, "GradientBucketer", "Averages gradients while the backward pass computes them, in any order.")
+  Class<Bucketer>(module, "GradientBucketer", "Averages gradients while the backward pass computes them, in any order.")
       .def(
           "__init__",
           [](Bucketer* handle, GroupHandle& group, const ArrayTree& gradients, std::int64_t size, std::optional<std::int64_t> first,
@@ -153,12 +154,12 @@ std::optional<DType> dtype_of(const std::optional<std::string>& name) {
 
 void bind_gradients(nb::module_& module) {
   using nb::arg;
-  nb::class_<ArrayTree>(module, "Tree", "Named arrays, for the calls that take whole trees.")
+  Class<ArrayTree>(module, "Tree", "Named arrays, for the calls that take whole trees.")
       .def(
           "__init__",
           [](ArrayTree* tree, const nb::list& leaves, bool write) { new (tree) ArrayTree(leaves, write ? Access::write : Access::read); },
           arg("leaves"), arg("write") = false);
-  nb::class_<Wire>(module, "Wire", "How real arrays cross the network when they are averaged.")
+  Class<Wire>(module, "Wire", "How real arrays cross the network when they are averaged.")
       .def(
           "__init__",
           [](Wire* wire, const std::string& name, bool feedback, std::size_t least_elements) {
@@ -171,13 +172,17 @@ void bind_gradients(nb::module_& module) {
           "of_dtype", [](const std::string& dtype) { return Wire(*dtype_of(dtype)); }, arg("dtype"),
           "Any dtype, for FSDP, which says which it takes.");
   bind_averagers(module);
-  module.def("average_gradients", &average, arg("group"), arg("gradients"), arg("all_reduce_size"), arg("first_bucket_size").none(),
-             arg("communication_type").none(), arg("weight").none(), arg("stream"), "Averages gradients in place.");
-  module.def(
-      "clip_grad_norm", [](const ArrayTree& gradients, double max_norm) { return clip_grad_norm(gradients.tree(), max_norm); },
-      arg("gradients"), arg("max_norm"), nb::call_guard<WithoutLock>(), "Scales gradients in place, and returns their norm before.");
-  module.def("clip_grad_norm_sharded", &clip_sharded, arg("group"), arg("gradients"), arg("max_norm"), arg("stream"),
-             "Scales sharded gradients in place, and returns the norm of all ranks' before.");
+  define(module, "average_gradients", &average, arg("group"), arg("gradients"), arg("all_reduce_size"), arg("first_bucket_size").none(),
+         arg("communication_type").none(), arg("weight").none(), arg("stream"), "Averages gradients in place.");
+  define(
+      module, "clip_grad_norm",
+      [](const ArrayTree& gradients, double max_norm) {
+        const WithoutLock unlocked;
+        return clip_grad_norm(gradients.tree(), max_norm);
+      },
+      arg("gradients"), arg("max_norm"), "Scales gradients in place, and returns their norm before.");
+  define(module, "clip_grad_norm_sharded", &clip_sharded, arg("group"), arg("gradients"), arg("max_norm"), arg("stream"),
+         "Scales sharded gradients in place, and returns the norm of all ranks' before.");
 }
 
 }  // namespace ringlet::python

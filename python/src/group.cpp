@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "arrays.hpp"
 #include "errors.hpp"
 #include "interruptible.hpp"
@@ -267,7 +268,7 @@ void bind_group(nb::module_& module) {
   nb::list operations;
   for (std::size_t number = 0; number < kReduceOpCount; ++number) operations.append(name_of(static_cast<ReduceOp>(number)));
   module.attr("reduce_ops") = operations;
-  nb::class_<GroupHandle>(module, "Group", "A group of ranks. Its calls start operations on arrays that the caller gives.")
+  Class<GroupHandle>(module, "Group", "A group of ranks. Its calls start operations on arrays that the caller gives.")
       .def("__init__", [](GroupHandle* handle) { new (handle) GroupHandle(Group()); })
       .def("is_open", &GroupHandle::is_open)
       .def("rank", [](GroupHandle& handle) { return handle.get().rank(); })
@@ -305,8 +306,8 @@ void bind_group(nb::module_& module) {
       .def("leave", [](GroupHandle& handle) { without_lock(handle, [](Group& group) { group.leave(); }); })
       .def("share", &share_of)
       .def("close", &GroupHandle::close);
-  module.def(
-      "shard_axis",
+  define(
+      module, "shard_axis",
       [](GroupHandle& handle, const ArrayView& full, std::size_t axis, const Counts& segments) {
         return exported(shard_axis(handle.get(), full.readable(), axis, segments));
       },

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "arguments.hpp"
 #include "callbacks.hpp"
 #include "errors.hpp"
 #include "group.hpp"
@@ -122,12 +123,12 @@ GroupHandle init_group(bool strict, std::string backend, Number rank, Number wor
 
 void bind_init(nb::module_& module) {
   const auto unset = [](const char* name) { return nb::arg(name) = nb::none(); };
-  module.def("init", &init_group, nb::kw_only(), nb::arg("strict") = false, nb::arg("backend") = "any", unset("rank"), unset("world_size"),
-             unset("coordinator"), unset("listen_fd"), unset("hostfile"), unset("listen"), unset("advertise"), unset("interfaces"),
-             unset("guests"), unset("token"), unset("encrypt"), unset("peer_memory"), unset("status"), unset("trace"),
-             unset("connect_timeout"), unset("operation_timeout"), unset("warn_after"), unset("elastic"), unset("on_split"), unset("join"),
-             unset("door"), unset("heartbeat_timeout"), unset("order"), unset("parts"), unset("on_delay"), "Joins or forms a group.");
-  module.def("is_available", &is_available, nb::arg("backend") = "any", "Whether the named back end can be used here.");
+  define(module, "init", &init_group, nb::kw_only(), nb::arg("strict") = false, nb::arg("backend") = "any", unset("rank"),
+         unset("world_size"), unset("coordinator"), unset("listen_fd"), unset("hostfile"), unset("listen"), unset("advertise"),
+         unset("interfaces"), unset("guests"), unset("token"), unset("encrypt"), unset("peer_memory"), unset("status"), unset("trace"),
+         unset("connect_timeout"), unset("operation_timeout"), unset("warn_after"), unset("elastic"), unset("on_split"), unset("join"),
+         unset("door"), unset("heartbeat_timeout"), unset("order"), unset("parts"), unset("on_delay"), "Joins or forms a group.");
+  define(module, "is_available", &is_available, nb::arg("backend") = "any", "Whether the named back end can be used here.");
 }
 
 }  // namespace ringlet::python

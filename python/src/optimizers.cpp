@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "callbacks.hpp"
 #include "errors.hpp"
 #include "lock.hpp"
@@ -59,48 +60,48 @@ OptimizerHandle make(nb::handle rate, const Options& options) {
 }
 
 void bind_kinds(nb::module_& module) {
-  module.def(
-      "sgd",
+  define(
+      module, "sgd",
       [](nb::handle rate, double momentum, double weight_decay, double dampening, bool nesterov, const Name& state_dtype) {
         return make<SGD>(rate, SGDOptions{momentum, weight_decay, dampening, nesterov, dtype_of(state_dtype)});
       },
       arg("learning_rate"), arg("momentum"), arg("weight_decay"), arg("dampening"), arg("nesterov"), arg("state_dtype").none());
-  module.def(
-      "rmsprop",
+  define(
+      module, "rmsprop",
       [](nb::handle rate, double alpha, double eps, const Name& state_dtype) {
         return make<RMSprop>(rate, RMSpropOptions{alpha, eps, dtype_of(state_dtype)});
       },
       arg("learning_rate"), arg("alpha"), arg("eps"), arg("state_dtype").none());
-  module.def(
-      "adagrad",
+  define(
+      module, "adagrad",
       [](nb::handle rate, double eps, const Name& state_dtype) { return make<Adagrad>(rate, AdagradOptions{eps, dtype_of(state_dtype)}); },
       arg("learning_rate"), arg("eps"), arg("state_dtype").none());
-  module.def(
-      "adadelta",
+  define(
+      module, "adadelta",
       [](nb::handle rate, double rho, double eps, const Name& state_dtype) {
         return make<AdaDelta>(rate, AdaDeltaOptions{rho, eps, dtype_of(state_dtype)});
       },
       arg("learning_rate"), arg("rho"), arg("eps"), arg("state_dtype").none());
-  module.def(
-      "adam",
+  define(
+      module, "adam",
       [](nb::handle rate, Betas betas, double eps, bool bias_correction, const Name& state_dtype) {
         return make<Adam>(rate, AdamOptions{betas, eps, bias_correction, dtype_of(state_dtype)});
       },
       arg("learning_rate"), arg("betas"), arg("eps"), arg("bias_correction"), arg("state_dtype").none());
-  module.def(
-      "adamw",
+  define(
+      module, "adamw",
       [](nb::handle rate, Betas betas, double eps, double weight_decay, bool bias_correction, const Name& state_dtype) {
         return make<AdamW>(rate, AdamWOptions{betas, eps, weight_decay, bias_correction, dtype_of(state_dtype)});
       },
       arg("learning_rate"), arg("betas"), arg("eps"), arg("weight_decay"), arg("bias_correction"), arg("state_dtype").none());
-  module.def(
-      "adamax",
+  define(
+      module, "adamax",
       [](nb::handle rate, Betas betas, double eps, const Name& state_dtype) {
         return make<Adamax>(rate, AdamaxOptions{betas, eps, dtype_of(state_dtype)});
       },
       arg("learning_rate"), arg("betas"), arg("eps"), arg("state_dtype").none());
-  module.def(
-      "lion",
+  define(
+      module, "lion",
       [](nb::handle rate, Betas betas, double weight_decay, const Name& state_dtype) {
         return make<Lion>(rate, LionOptions{betas, weight_decay, dtype_of(state_dtype)});
       },
@@ -127,23 +128,24 @@ OptimizerHandle multi_optimizer(const nb::list& optimizers, const nb::list& filt
 }
 
 void bind_schedules(nb::module_& module) {
-  nb::class_<ScheduleHandle>(module, "Schedule", "A number that changes from step to step.")
+  Class<ScheduleHandle>(module, "Schedule", "A number that changes from step to step.")
       .def("__call__", [](const ScheduleHandle& handle, std::uint64_t step) { return handle.schedule(step); }, arg("step"));
-  module.def(
-      "exponential_decay", [](double init, double decay_rate) { return ScheduleHandle{exponential_decay(init, decay_rate)}; }, arg("init"),
-      arg("decay_rate"));
-  module.def(
-      "step_decay",
+  define(
+      module, "exponential_decay", [](double init, double decay_rate) { return ScheduleHandle{exponential_decay(init, decay_rate)}; },
+      arg("init"), arg("decay_rate"));
+  define(
+      module, "step_decay",
       [](double init, double decay_rate, std::uint64_t step_size) { return ScheduleHandle{step_decay(init, decay_rate, step_size)}; },
       arg("init"), arg("decay_rate"), arg("step_size"));
-  module.def(
-      "cosine_decay", [](double init, std::uint64_t steps, double end) { return ScheduleHandle{cosine_decay(init, steps, end)}; },
+  define(
+      module, "cosine_decay", [](double init, std::uint64_t steps, double end) { return ScheduleHandle{cosine_decay(init, steps, end)}; },
       arg("init"), arg("decay_steps"), arg("end"));
-  module.def(
-      "linear_schedule", [](double init, double end, std::uint64_t steps) { return ScheduleHandle{linear_schedule(init, end, steps)}; },
-      arg("init"), arg("end"), arg("steps"));
-  module.def(
-      "join_schedules",
+  define(
+      module, "linear_schedule",
+      [](double init, double end, std::uint64_t steps) { return ScheduleHandle{linear_schedule(init, end, steps)}; }, arg("init"),
+      arg("end"), arg("steps"));
+  define(
+      module, "join_schedules",
       [](const nb::list& schedules, std::vector<std::uint64_t> boundaries) {
         std::vector<Schedule> all;
         for (const nb::handle schedule : schedules) all.push_back(schedule_of(schedule));
@@ -161,13 +163,14 @@ LearningRate rate_of(nb::handle object) {
 }
 
 void bind_optimizers(nb::module_& module) {
-  nb::class_<OptimizerHandle>(module, "Optimizer", "An optimizer, which changes parameters by their gradients.")
+  Class<OptimizerHandle>(module, "Optimizer", "An optimizer, which changes parameters by their gradients.")
       .def(
           "apply_gradients",
           [](OptimizerHandle& handle, const ArrayTree& gradients, const ArrayTree& parameters) {
+            const WithoutLock unlocked;
             handle.optimizer->apply_gradients(gradients.tree(), parameters.tree());
           },
-          nb::call_guard<WithoutLock>(), arg("gradients"), arg("parameters"))
+          arg("gradients"), arg("parameters"))
       .def(
           "init", [](OptimizerHandle& handle, const ArrayTree& parameters) { handle.optimizer->init(parameters.tree()); },
           arg("parameters"))
@@ -181,8 +184,8 @@ void bind_optimizers(nb::module_& module) {
           [](OptimizerHandle& handle, nb::handle rate) { handle.optimizer->set_learning_rate(rate_of(rate)); },
           nb::for_setter(arg("rate").none()));
   bind_kinds(module);
-  module.def("multi_optimizer", &multi_optimizer, arg("optimizers"), arg("filters"),
-             "Several optimizers; a filter gets a name and what exported() returns, and decides for its optimizer.");
+  define(module, "multi_optimizer", &multi_optimizer, arg("optimizers"), arg("filters"),
+         "Several optimizers; a filter gets a name and what exported() returns, and decides for its optimizer.");
   bind_schedules(module);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "callbacks.hpp"
 #include "group.hpp"
 #include "optimizers.hpp"
@@ -58,7 +59,7 @@ class OuterHandle {
   OuterTrainer trainer_;
 };
 
-void bind_trainer(nb::class_<OuterHandle>& trainer) {
+void bind_trainer(Class<OuterHandle>& trainer) {
   trainer
       .def(
           "__init__",
@@ -86,7 +87,9 @@ void bind_trainer(nb::class_<OuterHandle>& trainer) {
           arg("clock").none(), arg("learning_rate"), arg("momentum"), arg("nesterov"), arg("wire").none(), arg("all_reduce_size"),
           arg("min_ranks").none(), arg("min_wait").none(), arg("rejoin"), arg("checkpoint"), arg("checkpoint_every"), arg("keep"),
           arg("stream"), arg("on_change"), arg("on_state"), arg("on_world").none())
-      .def("run", &OuterHandle::run, arg("steps"), arg("inner"))
+      .def(
+          "run", [](OuterHandle& handle, std::uint64_t steps, const nb::callable& inner) { handle.run(steps, inner); }, arg("steps"),
+          arg("inner"))
       .def("world", [](OuterHandle& handle) { return GroupHandle(handle.trainer().world()); })
       .def("averages", [](OuterHandle& handle) { return handle.trainer().averages(); })
       .def("steps", [](OuterHandle& handle) { return handle.trainer().steps(); })
@@ -105,7 +108,7 @@ void bind_trainer(nb::class_<OuterHandle>& trainer) {
 }  // namespace
 
 void bind_outer(nb::module_& module) {
-  nb::class_<OuterHandle> trainer(module, "OuterTrainer", "Training with few averages, for slow networks.");
+  Class<OuterHandle> trainer(module, "OuterTrainer", "Training with few averages, for slow networks.");
   bind_trainer(trainer);
 }
 

@@ -1,4 +1,5 @@
 #include "trace.hpp"
+#include "arguments.hpp"
 
 #include <nanobind/stl/string.h>
 
@@ -74,7 +75,7 @@ class SpanHandle {
 }  // namespace
 
 void bind_trace(nb::module_& module) {
-  nb::class_<SpanHandle>(
+  Class<SpanHandle>(
       module, "TraceSpan",
       "A part of a program's work in the trace of its ranks (docs/trace.md), for `with`: from where it is entered to where\n"
       "it is left, on the line of the thread that does so.\n"
@@ -85,7 +86,9 @@ void bind_trace(nb::module_& module) {
       "generator that another thread closes, nothing is recorded. Spans of one thread lie within or beside each other: enter\n"
       "none around an `await` during which other tasks enter theirs. Nothing is recorded where this process writes no trace,\n"
       "or none yet: init() begins it.")
-      .def(nb::init<std::string, bool>(), nb::arg("name"), nb::kw_only(), nb::arg("wait") = false)
+      .def(
+          "__init__", [](SpanHandle* span, std::string name, bool wait) { new (span) SpanHandle(std::move(name), wait); }, nb::arg("name"),
+          nb::kw_only(), nb::arg("wait") = false, nb::sig("def __init__(self, name: str, *, wait: bool = False) -> None"))
       .def(
           "__enter__",
           [](SpanHandle& span) -> SpanHandle& {

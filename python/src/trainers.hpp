@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "arguments.hpp"
+
 namespace ringlet::python {
 
 namespace nb = nanobind;
@@ -30,7 +32,7 @@ ElasticTrainerOptions options_of_trainer(std::int64_t all_reduce_size, const std
 
 /// Gives a trainer's class the values of its state, which is the handle's state().
 template <class Handle>
-void bind_values(nb::class_<Handle>& trainer) {
+void bind_values(Class<Handle>& trainer) {
   trainer
       .def(
           "find",

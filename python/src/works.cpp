@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "arguments.hpp"
 #include "errors.hpp"
 #include "lock.hpp"
 
@@ -202,18 +203,19 @@ void await_operations(std::chrono::milliseconds timeout) {
 }
 
 void bind_works(nb::module_& module) {
-  nb::class_<Operation>(module, "Operation", "An operation that runs. It goes on if this object is dropped.")
+  Class<Operation>(module, "Operation", "An operation that runs. It goes on if this object is dropped.")
       .def(
           "wait", [](Operation& operation, std::optional<double> timeout) { return operation.wait(milliseconds_of(timeout)); },
           nb::arg("timeout") = nb::none(), "Whether the operation has ended within this many seconds.")
       .def("done", &Operation::done, "Whether the operation has ended.")
-      .def("on_done", &Operation::on_done, nb::arg("function"),
-           "Calls the function with the operation's error, or None, when it has ended.")
+      .def(
+          "on_done", [](Operation& operation, nb::callable function) { operation.on_done(std::move(function)); }, nb::arg("function"),
+          "Calls the function with the operation's error, or None, when it has ended.")
       .def_prop_ro("source", &Operation::source, "The rank that a receive from any rank has received from; -1 before.");
-  module.def("begin_exit", &begin_exit, "The program ends by this thread: other threads that wait in a call stop there.");
-  module.def("stop_callbacks", &stop_callbacks, "Lets the call that on_done() asked for and that runs end; no other follows.");
-  module.def(
-      "await_operations", [](double timeout) { await_operations(*milliseconds_of(timeout)); }, nb::arg("timeout"),
+  define(module, "begin_exit", &begin_exit, "The program ends by this thread: other threads that wait in a call stop there.");
+  define(module, "stop_callbacks", &stop_callbacks, "Lets the call that on_done() asked for and that runs end; no other follows.");
+  define(
+      module, "await_operations", [](double timeout) { await_operations(*milliseconds_of(timeout)); }, nb::arg("timeout"),
       "Waits for all operations that run, at most for so many seconds.");
 }
 

@@ -7,7 +7,7 @@ import pytest
 from ranks import on_ranks
 from samples import equal
 from test_failures import start_all
-from test_training import close, group_directory, parameters_of, trained_alone
+from test_training import close, gradients_of, group_directory, parameters_of, trained_alone
 
 import ringlet
 
@@ -148,7 +148,7 @@ def test_a_loop_of_its_own(group):
         fsdp = ringlet.ElasticFsdp(world, parameters, lambda: ringlet.AdamW(0.01), communication_size=64)
         assert fsdp.enter(world) == "" and fsdp.step() == 0
         for step in range(3):
-            assert fsdp.average(parameters_of(1 + step * size + rank)) is None
+            assert fsdp.average(gradients_of(1 + step * size + rank)) is None
             assert world.agree(True)
             fsdp.update()
             fsdp.gather()
@@ -190,7 +190,7 @@ def test_shards_of_their_own(group):
                 assert type(kept["layer"]) is list and kept["layer"][0].shape == (7, 3)
                 shards.backward(module)
                 shards.set_share(1.0)
-                shards.reduce_gradients(module, parameters_of(1 + step * size + rank))
+                shards.reduce_gradients(module, gradients_of(1 + step * size + rank))
             assert shards.finish() is None
             shards.update()
             shards.gather()

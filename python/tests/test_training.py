@@ -16,6 +16,11 @@ def parameters_of(seed):
     return {"layer": [random.normal(size=(7, 3)).astype(np.float32), random.normal(size=5).astype(np.float32)], "scale": np.float32(seed)}
 
 
+def gradients_of(seed):
+    """In another order than the parameters, as those of JAX, which sorts keys."""
+    return dict(reversed(parameters_of(seed).items()))
+
+
 def trained_alone(size, steps, optimizer, max_norm=None):
     """What one rank computes of the mean of all ranks' gradients."""
     parameters = parameters_of(100)
@@ -54,7 +59,7 @@ def test_fsdp(group):
             in_place, other = parameters_of(100), make()
             in_place["scale"] = np.asarray(in_place["scale"])
             for step in range(3):
-                gradients = parameters_of(1 + step * size + rank)
+                gradients = gradients_of(1 + step * size + rank)
                 after = ringlet.fsdp_apply_gradients(gradients, parameters, optimizer, group, max_norm=max_norm)
                 parameters, norm = (after, None) if max_norm is None else after
                 assert (updater.apply_gradients_(gradients, in_place, other) is None) == (max_norm is None)
@@ -63,7 +68,7 @@ def test_fsdp(group):
             single = ringlet.AdamW(0.01) if make is not Descent else ringlet.SGD(0.1)
             close(parameters, trained_alone(size, 3, single, max_norm))
     assert updater.layout() is not None or size == 1
-    layout = ringlet.ShardLayout(ringlet.trees.tree_to_read(parameters), size)
+    layout = ringlet.ShardLayout(parameters, size)
     assert layout.rows("layer.0", 0)[0] == 0 and layout.rows("layer.0", size - 1)[1] == 7
 
 
@@ -152,7 +157,7 @@ def test_fully_shard(group):
             assert type(full["layer"]) is list and full["layer"][0].shape == (7, 3)
         for module in (1, 0):
             shard.backward(module)
-            shard.reduce_gradients(module, parameters_of(1 + step * size + rank))
+            shard.reduce_gradients(module, gradients_of(1 + step * size + rank))
         shard.finish()
         assert set(shard.gradients()) == set(shard.parameters())
         shard.apply_gradients(optimizer)

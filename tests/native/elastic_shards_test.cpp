@@ -103,8 +103,8 @@ TEST_CASE("what elastic shards do not take is refused") {
   ElasticFsdp fsdp(world, model.parameters, test::make_adam, {.copies = 1});
   Checkpoint checkpoint;
   CHECK(fsdp.bytes_to_rebuild() == 0);
-  CHECK(failure_of<InvalidArgument>([&] { fsdp.add_to(checkpoint); }) == "ElasticShards::add_to() before enter()");
-  CHECK(failure_of<InvalidArgument>([&] { fsdp.average(model.gradients); }) == "ElasticFsdp::average() before enter()");
+  CHECK(failure_of<InvalidArgument>([&] { fsdp.add_to(checkpoint); }) == "add_to() before enter()");
+  CHECK(failure_of<InvalidArgument>([&] { fsdp.average(model.gradients); }) == "average() before enter()");
   CHECK(fsdp.enter(world).empty());
   CHECK(failure_of<InvalidArgument>([&] { fsdp.update(); }) == "update() of elastic shards before their gradients are averaged");
   ElasticFullyShard full(world, test::make_adam);
@@ -113,8 +113,7 @@ TEST_CASE("what elastic shards do not take is refused") {
   CHECK(full.enter(world).empty());
   CHECK(failure_of<InvalidArgument>([&] { (void)full.add("n", model.parameters); }) == "the module 'n' is added after enter()");
   CHECK(failure_of<InvalidArgument>([&] { (void)full.forward(1); }).find("there is no module 1") == 0);
-  CHECK(failure_of<InvalidArgument>([&] { full.finish(); }) ==
-        "ElasticFullyShard::finish() before the gradients of the module 'm' were given");
+  CHECK(failure_of<InvalidArgument>([&] { full.finish(); }) == "finish() before the gradients of the module 'm' were given");
   CHECK(failure_of<InvalidArgument>([&] { ElasticFullyShard(world, test::make_adam, {.prefetch = -1}); }).find("prefetch is -1") == 0);
   test::run_ranks(2, [](Group& group) {
     ShardedModel its;

@@ -76,8 +76,8 @@ TEST_CASE("the socket that was inherited belongs to the coordinator of the envir
   CHECK(configure(launched, {.coordinator = "127.0.0.1:6000", .listen_fd = 9}).given.listener == 9);
   CHECK(configure(launched, {.listen_fd = 9}).given.listener == 9);
   CHECK_FALSE(configure(launched, {.rank = 1}).given.listener);
-  CHECK_THROWS_WITH(configure(launched, {.rank = 1, .listen_fd = 9}), Contains("InitOptions::listen_fd") && Contains("rank 1"));
-  CHECK_THROWS_WITH(configure({}, {.rank = 0, .world_size = 2, .listen_fd = 9}), Contains("set InitOptions::coordinator"));
+  CHECK_THROWS_WITH(configure(launched, {.rank = 1, .listen_fd = 9}), Contains("the option listen_fd") && Contains("rank 1"));
+  CHECK_THROWS_WITH(configure({}, {.rank = 0, .world_size = 2, .listen_fd = 9}), Contains("set the option coordinator"));
 }
 
 TEST_CASE("the limit of warnings may be 0, other times may not") {

@@ -129,5 +129,5 @@ TEST_CASE("init() that fails before the ranks meet leaves no descriptor open") {
 
 TEST_CASE("listen_fd has to be a socket that listens") {
   const InitOptions closed{.rank = 0, .world_size = 2, .coordinator = "127.0.0.1:9", .listen_fd = 1 << 19};
-  CHECK_THROWS_WITH(init(closed), Contains("InitOptions::listen_fd is 524288, which is not a socket that listens"));
+  CHECK_THROWS_WITH(init(closed), Contains("the option listen_fd is 524288, which is not a socket that listens"));
 }

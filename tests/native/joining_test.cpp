@@ -219,8 +219,8 @@ TEST_CASE("who is who is asked of one side alone") {
   const auto text_of = [](const InitOptions& options) { return failure_of<InvalidArgument>([&] { (void)init(options); }); };
   InitOptions options = joiner_options("127.0.0.1:7000");
   options.rank = 1;
-  CHECK(text_of(options).find("InitOptions::join is '127.0.0.1:7000'") != std::string::npos);
-  CHECK(text_of(joiner_options("127.0.0.1")).find("InitOptions::join") != std::string::npos);
+  CHECK(text_of(options).find("the option join is '127.0.0.1:7000'") != std::string::npos);
+  CHECK(text_of(joiner_options("127.0.0.1")).find("the option join") != std::string::npos);
   CHECK(text_of(joiner_options("127.0.0.1:0")).find("needs a port") != std::string::npos);
   CHECK(text_of(joiner_options(",")).find("list of doors") != std::string::npos);
   CHECK(text_of(joiner_options("10.1.2.3:7000")).find("no token") != std::string::npos);

@@ -77,16 +77,24 @@ void run_elastic(int size, const std::function<void(Group&)>& body, OnSplit on_s
   });
 }
 
-void expect_blame(const std::string& part, const std::function<void(Group&)>& body, const std::function<void(Group&)>& hostile) {
+void expect_blame(const std::string& part, const std::function<void(Group&)>& body, const std::function<void(Group&)>& hostile,
+                  int culprit) {
+  const std::string text = "rank " + std::to_string(culprit) + " sent " + part;
+  const auto is_blamed = [&](const ProtocolError& error) {
+    expect(error.status().rank() == culprit && std::string(error.what()).find(text) != std::string::npos, error.what());
+  };
   run_ranks(2, [&](Group& world) {
-    if (world.rank() == 1) return hostile(world);
     try {
-      body(world);
+      (world.rank() == culprit ? hostile : body)(world);
     } catch (const ProtocolError& error) {
-      expect(error.status().rank() == 1 && std::string(error.what()).find("rank 1 sent " + part) != std::string::npos, error.what());
-      return;
+      is_blamed(error);
     }
-    throw std::runtime_error("nobody is blamed for " + part);
+    try {
+      world.barrier();
+    } catch (const ProtocolError& error) {
+      return is_blamed(error);
+    }
+    throw std::runtime_error("the world goes on without blame for " + part);
   });
 }
 

@@ -43,8 +43,10 @@ void expect_error(const std::string& part, const std::function<void(Group&)>& bo
   });
 }
 
-/// Runs `body` on rank 0 of two and `hostile` in the place of rank 1, which must be blamed for having sent what `part` says.
-void expect_blame(const std::string& part, const std::function<void(Group&)>& body, const std::function<void(Group&)>& hostile);
+/// Runs `body` on one rank of two and `hostile` in the place of the other, `culprit`, which must be blamed for having sent what `part`
+/// says. That ends the world.
+void expect_blame(const std::string& part, const std::function<void(Group&)>& body, const std::function<void(Group&)>& hostile,
+                  int culprit = 1);
 
 /// The sum of all ranks' values.
 std::int32_t sum_of(Group& group, std::int32_t value);

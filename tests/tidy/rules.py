@@ -117,6 +117,14 @@ BANNED = [
         "an option; native/environment reads variables",
         'std::getenv("HOME")',
     ),
+    # Bindings to several languages show these texts as they are.
+    Banned(
+        r'^(?!\s*//)(?:[^"]*"[^"]*")*[^"]*"[^"]*\w::[a-z_]',
+        ("core/", "native/"),
+        CPP,
+        "a text that reads right in every language: 'the option rank', 'commit()'",
+        'refuse("InitOptions::rank is -1");',
+    ),
     Banned(r"\b(co_await|co_return|co_yield)\b", SOURCES, CPP, "callbacks: Emscripten 3.1 has no coroutines", "co_await link;"),
     Banned(r"^using namespace", (), (".hpp", ".h"), "qualified names in headers", "using namespace std;"),
     Banned(r"#\s*define\s+_GNU_SOURCE", SOURCES, CPP, "nothing: g++ and Clang define it for C++", "#define _GNU_SOURCE"),
