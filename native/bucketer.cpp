@@ -20,7 +20,7 @@ void require_permutation(const Group& group, const std::vector<std::uint32_t>& o
   std::vector<std::uint8_t> seen(order.size());
   for (const std::uint32_t index : order)
     if (index >= seen.size() || std::exchange(seen[index], std::uint8_t{1}) != 0)
-      group.shared().fail_world(
+      group.shared().fail_for_violation(
           {Errc::protocol_error,
            fmt::format("{} sent an order of {} gradients with {}", members.name_of(0), order.size(),
                        index < seen.size() ? fmt::format("number {} twice", index) : fmt::format("a number {}", index)),

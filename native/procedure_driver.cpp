@@ -27,7 +27,7 @@ void ProcedureDriver::drive(Procedure& procedure) {
         oldest.wait();
       } else {
         const Status& status = std::get_if<Procedure::Done>(&action)->status;
-        if (status.code() == Errc::protocol_error) groups_.front().shared().fail_world(status);
+        if (status.code() == Errc::protocol_error) groups_.front().shared().fail_for_violation(status);
         return throw_if_failed(status);
       }
     }

@@ -189,7 +189,7 @@ void SharedGroup::fail_world(std::string_view why) noexcept {
   }
 }
 
-void SharedGroup::fail_world(const Status& violation) {
+void SharedGroup::fail_for_violation(const Status& violation) {
   driver().run([&] {
     // This rank itself has no session.
     if (core_.has_session(violation.rank())) return core_.on_violation(violation.rank(), violation.text());

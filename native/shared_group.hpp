@@ -99,7 +99,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   /// Ends the world, on all ranks, since this rank cannot go on.
   void fail_world(std::string_view why) noexcept;
   /// Ends the world, on all ranks, for what another one has sent, and throws that `protocol_error`, which names it.
-  [[noreturn]] void fail_world(const Status& violation);
+  [[noreturn]] void fail_for_violation(const Status& violation);
 
   /// Returns null where `color` is negative.
   std::shared_ptr<SharedGroup> split(const CallOptions& call, int color, int key);

@@ -113,10 +113,10 @@ bool Survivors::settle_votes() {
   const TensorView gathered{all.data(), DType::i64, all.size() * own.size()};
   if (!group_.run_unless_failed({}, make_all_gather({own.data(), DType::i64, own.size()}, gathered, group_.options()))) return false;
   if (const int rank = Votes::blame(all); rank >= 0)
-    group_.fail_world({Errc::protocol_error,
-                       "rank " + std::to_string(rank) + " tells of " + std::to_string(all[static_cast<std::size_t>(rank)][0]) +
-                           " calls of agree(), which cannot be",
-                       rank});
+    group_.fail_for_violation({Errc::protocol_error,
+                               "rank " + std::to_string(rank) + " tells of " + std::to_string(all[static_cast<std::size_t>(rank)][0]) +
+                                   " calls of agree(), which cannot be",
+                               rank});
   const std::lock_guard lock(votes.mutex);
   votes.settle(all, group_.epoch());
   settled_ = true;

@@ -56,9 +56,9 @@ std::string line_at(const std::string& text, std::size_t begin) {
 
 void refuse_from(const Group& group, int rank, std::string_view what, std::string_view why) {
   const Membership& members = group.shared().engine().members();
-  group.shared().fail_world({Errc::protocol_error,
-                             fmt::format("{} sent {} that cannot be used: {}", members.name_of(rank), what, printable(why)),
-                             members.world_rank(rank)});
+  group.shared().fail_for_violation({Errc::protocol_error,
+                                     fmt::format("{} sent {} that cannot be used: {}", members.name_of(rank), what, printable(why)),
+                                     members.world_rank(rank)});
 }
 
 std::vector<std::string> Exchange::gather(const std::string& mine) const {
