@@ -15,7 +15,12 @@ class TabOuterTrainer extends OuterLoop {
  * Trains with few averages until all inner steps are done. `compute` lets the trainer compute a slice, and `report` runs when a step of this
  * side has begun and when it is done.
  */
-export async function trainWithFewAverages(group: Group, trainer: Trainer, compute: () => Promise<void>, report: () => void): Promise<void> {
+export async function trainWithFewAverages(
+  group: Group,
+  trainer: Trainer,
+  compute: () => Promise<void>,
+  report: () => void,
+): Promise<void> {
   const outer = new TabOuterTrainer(group, trainer.outer());
   await outer.run(trainer.numbers.steps, async (step) => {
     trainer.beginStep(step);

@@ -81,7 +81,10 @@ export class LossChart {
       scales: { x: { time: false } },
       cursor: { drag: { x: false, y: false } },
       legend: { live: false },
-      axes: [{ ...axis, incrs: wholeSteps }, { ...axis, size: 48 }],
+      axes: [
+        { ...axis, incrs: wholeSteps },
+        { ...axis, size: 48 },
+      ],
       series: [
         { label: 'step' },
         { label: 'training', stroke: colour('--accent'), width: 2, points: { show: false }, spanGaps: true },

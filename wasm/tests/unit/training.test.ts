@@ -104,7 +104,11 @@ test('a tab that gets the state of the others tells their steps, and a loss once
   const news: News[] = [];
   await train(fakeGroup(trainer.calls), trainer as unknown as Trainer, (item) => news.push(item));
   const steps = news.map((item) => (item.kind === 'prepared' || item.kind === 'step') && [item.kind, item.step]).filter(Boolean);
-  assert.deepEqual(steps, [['prepared', 0], ['prepared', 120], ['step', 121]]);
+  assert.deepEqual(steps, [
+    ['prepared', 0],
+    ['prepared', 120],
+    ['step', 121],
+  ]);
 });
 
 test('what the trainer finds wrong ends the training', async () => {
