@@ -7,6 +7,8 @@
 #include <array>
 #include <charconv>
 
+#include "transport/unique_fd.hpp"
+
 namespace ringlet::native {
 
 UniqueFd GivenDescriptor::duplicate() const {

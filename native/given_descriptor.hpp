@@ -5,7 +5,10 @@
 #include <string>
 
 #include "native/setting.hpp"
-#include "transport/unique_fd.hpp"
+
+namespace ringlet {
+class UniqueFd;
+}  // namespace ringlet
 
 namespace ringlet::native {
 

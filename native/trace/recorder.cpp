@@ -18,6 +18,7 @@
 #include "native/tell.hpp"
 #include "native/this_process.hpp"
 #include "native/trace/clock_name.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet {
 

@@ -19,6 +19,7 @@
 
 #include "core/base/printable.hpp"
 #include "core/base/refuse.hpp"
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::native {
 

@@ -13,6 +13,7 @@
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
 #include "tests/transport/raw_socket.hpp"
+#include "transport/unique_fd.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;

@@ -20,6 +20,7 @@
 #include "native/trace/trace_file.hpp"
 #include "native/trace/trace_settings.hpp"
 #include "tests/temporary_directory.hpp"
+#include "transport/unique_fd.hpp"
 
 using namespace ringlet;
 using namespace ringlet::native;
