@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _ringlet
-from .arguments import handle_of
+from .arguments import handle_of, shown
 from .arrays import array_of, dtype_name, kind_of
 from .errors import InvalidArgument
 from .gradients import Wire, to_reduce_wire
@@ -60,6 +60,8 @@ class FsdpUpdater:
     def _apply(self, gradients: _ringlet.Tree, parameters: _ringlet.Tree, optimizer: Any) -> Optional[float]:
         if isinstance(optimizer, Optimizer):
             return self._handle.apply_optimizer(gradients, parameters, optimizer._handle)
+        if not callable(getattr(optimizer, "apply_gradients", None)):
+            raise TypeError(f"optimizer is {shown(optimizer)}; it is a ringlet.Optimizer, or has apply_gradients(gradients, parameters)")
 
         def step(shards: list, rows: list) -> None:
             before = {name: array_of(*memory) for name, memory in rows}

@@ -350,7 +350,7 @@ class Group(Messages):
 
     def agree(self, mine: bool, *, timeout: Optional[float] = None) -> bool:
         """Whether `mine` is true on all ranks: the same answer on all that are left, even if ranks are lost meanwhile."""
-        return self._handle.agree(mine, timeout)
+        return self._handle.agree(bool(mine), timeout)
 
     def admit(self, *, timeout: Optional[float] = None) -> Optional[Reformed]:
         """Admits the processes that knock at the door of any rank. All ranks call it together, again and again; it never waits for those that

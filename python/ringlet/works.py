@@ -19,6 +19,9 @@ class Work(Generic[T]):
         self._finish: Optional[Callable[[], T]] = finish
         self._result: Optional[T] = None
 
+    def __repr__(self) -> str:
+        return f"<ringlet.Work: {'ended' if self.done() else 'running'}>"
+
     def wait(self, timeout: Optional[float] = None) -> T:
         """Waits until the operation has ended, and returns its result. Raises its error.
 

@@ -21,7 +21,7 @@ namespace ringlet::python {
 
 namespace nb = nanobind;
 
-/// What an argument of this type may be, for the text of an error. A type without it takes every object.
+/// What an argument of this type may be, for the text of an error. Arguments of types without it are left to nanobind.
 template <class T>
 struct Kind;
 template <class T>
@@ -116,7 +116,7 @@ template <class Function, class R, class... A, std::size_t kNames, std::size_t..
 auto looking_at_arguments(Function function, std::function<R(A...)>*, const std::array<const char*, kNames>& names,
                           std::index_sequence<I...>) {
   constexpr std::size_t kUnnamed = sizeof...(A) - kNames;
-  return [function = std::move(function), names](std::conditional_t < I<kUnnamed, A, Argument<A>>... arguments) -> R {
+  return [function = std::move(function), names](std::conditional_t<(I < kUnnamed), A, Argument<A>>... arguments) -> R {
     return function(taken(static_cast<decltype(arguments)&&>(arguments), I < kUnnamed ? nullptr : names[I - kUnnamed])...);
   };
 }
@@ -154,14 +154,22 @@ auto passing_none(const nb::arg_t<kFlags, kLocked>& argument) {
 }
 template <std::uint32_t kFlags, bool kLocked>
 auto passing_none(const nb::arg_v_t<kFlags, kLocked>& argument) {
-  return nb::arg_v_t < kFlags | nb::detail::cast_flags::accepts_none, kLocked > (argument, nb::object(argument.value));
+  constexpr std::uint32_t kPassing = kFlags | nb::detail::cast_flags::accepts_none;
+  return nb::arg_v_t<kPassing, kLocked>(argument, nb::object(argument.value));
 }
 ///@}
+
+template <class Extra>
+inline constexpr bool kIsGuard = false;
+template <class... Guards>
+inline constexpr bool kIsGuard<nb::call_guard<Guards...>> = true;
 
 /// Calls `bind` with the function, which looks at its arguments if `extra` names them, and with `extra`.
 template <class Function, class... Extra>
 void bind_looking(const auto& bind, Function&& function, const Extra&... extra) {
-  if constexpr ((kIsArgument<Extra> || ...))
+  constexpr bool kHasNames = (kIsArgument<Extra> || ...);
+  static_assert(!kHasNames || !(kIsGuard<Extra> || ...), "arguments are looked at with the interpreter's lock; leave it in the function");
+  if constexpr (kHasNames)
     bind(looking_at_arguments(std::forward<Function>(function), names_of(extra...)), passing_none(extra)...);
   else
     bind(std::forward<Function>(function), extra...);

@@ -2,7 +2,6 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/variant.h>
 
 #include <cstdint>
 #include <memory>
@@ -83,8 +82,8 @@ Step latest(GroupHandle& group, const std::string& directory, Step step, int str
 }  // namespace
 
 void bind_checkpoints(nb::module_& module) {
-  Class<CheckpointHandle>(module, "Checkpoint", "What is saved or loaded: arrays, which are kept alive, and values.")
-      .def("__init__", [](CheckpointHandle* handle) { new (handle) CheckpointHandle(); })
+  Class<CheckpointHandle> checkpoint(module, "Checkpoint", "What is saved or loaded: arrays, which are kept alive, and values.");
+  checkpoint.def("__init__", [](CheckpointHandle* handle) { new (handle) CheckpointHandle(); })
       .def(
           "add",
           [](CheckpointHandle& handle, const std::string& name, const ArrayTree& tree) {
@@ -105,18 +104,8 @@ void bind_checkpoints(nb::module_& module) {
             handle.checkpoint.add_slots(name, tree.tree(), layout);
             keep(handle, tree);
           },
-          arg("name"), arg("slots"), arg("layout"))
-      .def("set", [](CheckpointHandle& handle, std::string name, std::int64_t value) { handle.checkpoint.set(std::move(name), value); })
-      .def("set", [](CheckpointHandle& handle, std::string name, double value) { handle.checkpoint.set(std::move(name), value); })
-      .def("set",
-           [](CheckpointHandle& handle, std::string name, std::string value) { handle.checkpoint.set(std::move(name), std::move(value)); })
-      .def(
-          "find",
-          [](const CheckpointHandle& handle, const std::string& name) {
-            const CheckpointValue* value = handle.checkpoint.find(name);
-            return value ? std::optional<CheckpointValue>(*value) : std::nullopt;
-          },
-          arg("name"));
+          arg("name"), arg("slots"), arg("layout"));
+  bind_values(checkpoint);
   define(module, "save_checkpoint", &save, arg("group"), arg("directory"), arg("checkpoint"), arg("step"), arg("keep"), arg("stream"),
          arg("timeout").none());
   define(module, "load_checkpoint", &load, arg("group"), arg("directory"), arg("checkpoint"), arg("step").none(), arg("stream"),

@@ -12,6 +12,7 @@
 #include "arguments.hpp"
 #include "callbacks.hpp"
 #include "group.hpp"
+#include "layouts.hpp"
 #include "optimizers.hpp"
 #include "trainers.hpp"
 #include "trees.hpp"

@@ -1,5 +1,7 @@
 """Errors about what callers give: which argument, its value, and what it may be."""
 
+import operator
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -69,6 +71,8 @@ CASES = [
     (lambda group: ringlet.ShardLayout(TREE, 2).count(None), "rank is None; it is an int"),
     (lambda group: checkpoint().add_sharded("shards", TREE, 3), "layout is 3; it is a ringlet.ShardLayout"),
     (lambda group: ringlet.Checkpoint().add(3, TREE), "name is 3; it is a str"),
+    (lambda group: operator.setitem(ringlet.Checkpoint(), 3, 1), "name is 3; it is a str"),
+    (lambda group: ringlet.fsdp_apply_gradients(TREE, TREE, None, group), "optimizer is None; it is a ringlet.Optimizer, or has apply_"),
     (lambda group: ringlet.TraceSpan(3), "name is 3; it is a str"),
     (lambda group: ringlet.TraceSpan("step", wait="x"), "wait is 'x'; it is True or False"),
     (lambda group: ringlet.AllToSharded(3), "group is 3; it is a ringlet.Group"),

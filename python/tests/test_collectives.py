@@ -269,7 +269,7 @@ def test_streams_overlap(group):
     works = [group.all_sum_async(big if number % 2 else small, stream=number) for number in range(10)]
     for number, work in reversed(list(enumerate(works))):
         result = work.wait(60)
-        assert work.done() and work.wait() is result
+        assert work.done() and work.wait() is result and repr(work) == "<ringlet.Work: ended>"
         equal(result, np.full_like(big if number % 2 else small, 2))
 
 

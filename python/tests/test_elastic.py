@@ -69,7 +69,7 @@ import numpy as np
 import ringlet
 
 world = ringlet.init(elastic=True, strict=True)
-assert world.elastic() and world.agree(True) and not world.agree(world.rank() != 1)
+assert world.elastic() and world.agree(True) and not world.agree(np.bool_(world.rank() != 1))
 if world.rank() == 1:
     for other in (0, 2):
         world.recv_like(np.ones(1), other)
