@@ -4,8 +4,9 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
+#include <utility>
+
+#include "native/input_file.hpp"
 
 namespace ringlet::native {
 
@@ -76,12 +77,10 @@ Result<PortRange> ports_setting(const Variables& variables) {
 }
 
 std::string read_named_file(const Setting& setting) {
-  std::ifstream file(setting.value, std::ios::binary);
-  std::ostringstream text;
-  const bool is_empty = file.peek() == std::ifstream::traits_type::eof() && file.is_open() && !file.bad();
-  if (!is_empty && !(text << file.rdbuf()))
-    refuse(fmt::format("{} is '{}', which cannot be read; check the path", setting.name, setting.value));
-  return text.str();
+  auto text = read_input_file(setting.value);
+  if (!text.ok())
+    refuse(fmt::format("{} is '{}', which cannot be read: {}; check the path", setting.name, setting.value, text.status().text()));
+  return std::move(text).value();
 }
 
 }  // namespace ringlet::native

@@ -21,7 +21,7 @@ std::string part_of_rank(int rank, std::uint32_t joined_in_epoch);
 /// Takes over a file that a launcher has opened, by GivenDescriptor::duplicate().
 UniqueFd take_given_file(const GivenDescriptor& given);
 
-/// Why no trace can take this name, which it does when it is whole: "it is a directory". Nothing where it can.
+/// Why this is the name of no file: "it is a directory". Nothing where it is a file's, or still free.
 std::optional<std::string> find_obstacle(const std::string& file);
 /// Where a file of this name is, behind symbolic links to one that is there.
 std::string behind_links(const std::string& file);

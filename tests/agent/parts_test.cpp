@@ -168,6 +168,14 @@ TEST_CASE("a list that is too long is not used, as the line that it would be cut
   CHECK_THAT(answer_to((1 << 20) + 1).refusal, Contains("the list " + list + " is not used: it is longer than 1048576 bytes"));
 }
 
+TEST_CASE("a list that is no file is not waited for") {
+  const TemporaryDirectory directory;
+  const std::string train = directory.path() + "/train", list = directory.path() + "/allowed";
+  make_program(train);
+  REQUIRE(::mkfifo(list.c_str(), 0600) == 0);
+  CHECK_THAT(AllowList({}, list).ask(train).refusal, Contains("the list " + list + " is not used: it is no regular file"));
+}
+
 TEST_CASE("nothing is allowed that was not named") {
   TemporaryDirectory directory;
   const std::string root = std::filesystem::canonical(directory.path()).string();

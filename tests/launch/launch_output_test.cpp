@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -31,6 +32,26 @@ long resident_kilobytes(pid_t process) {
     }
   return -1;
 }
+
+/// For processes that begin meanwhile; stands in for a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : before_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &usual_);
+    const rlimit limit{bytes, usual_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &usual_);
+    ::signal(SIGXFSZ, before_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*const before_)(int);
+  rlimit usual_{};
+};
 
 }  // namespace
 
@@ -119,14 +140,45 @@ TEST_CASE("only the rank named by --stdin reads the launcher's input") {
   CHECK(sorted_lines(process.finish().out) == std::vector<std::string>{"[0] end", "[1] end", "[1] for one", "[2] end"});
 }
 
-TEST_CASE("a full disk under a log file is told and the run goes on") {
+TEST_CASE("a log file that can take no more is told, and the run goes on") {
   TemporaryDirectory directory;
-  std::filesystem::create_symlink("/dev/full", directory.path() + "/rank-1.log");
-  const Outcome outcome = run_script({"-n", "2", "--output-dir", directory.path()}, "echo one; echo two");
+  const FileSizeLimit limit(6);
+  const Outcome outcome = run_script({"-n", "2", "--output-dir", directory.path()}, "[ $RINGLET_RANK = 0 ] || echo one; echo two");
   CHECK(outcome.exit_code == 0);
-  CHECK_THAT(outcome.err, Contains("rank-1.log: No space left on device"));
-  CHECK(sorted_lines(outcome.out) == std::vector<std::string>{"[0] one", "[0] two", "[1] one", "[1] two"});
-  CHECK(read_file(directory.path() + "/rank-0.log") == "one\ntwo\n");
+  CHECK_THAT(outcome.err, Contains("rank-1.log: File too large; the rest of rank 1's output is not kept there"));
+  CHECK(sorted_lines(outcome.out) == std::vector<std::string>{"[0] two", "[1] one", "[1] two"});
+  CHECK(read_file(directory.path() + "/rank-0.log") == "two\n");
+  CHECK(read_file(directory.path() + "/rank-1.log") == "one\ntw");
+}
+
+TEST_CASE("what a log file's name stands for is refused where it is no file, and nothing started") {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/rank-1.log";
+  const auto refused = [&](const std::string& why) {
+    const Outcome outcome = run_script({"-n", "2", "--output-dir", directory.path()}, "echo started");
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    CHECK_THAT(outcome.err, Contains("cannot write " + path + ": " + why));
+    std::filesystem::remove(path);
+  };
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  refused("it is a device, a pipe or a socket");
+  std::filesystem::create_symlink("/dev/full", path);
+  refused("it is a device, a pipe or a socket");
+  std::filesystem::create_symlink(directory.path() + "/none", path);
+  refused("it is a symbolic link to nothing");
+}
+
+TEST_CASE("two launches do not write the same log files") {
+  TemporaryDirectory directory;
+  CommandProcess first(script_arguments({"-n", "1", "--output-dir", directory.path()}, "echo kept; exec sleep 1000"));
+  first.wait_for_stdout("kept");
+  const Outcome second = run_script({"-n", "1", "--output-dir", directory.path()}, "echo started");
+  CHECK(second.exit_code == 2);
+  CHECK_THAT(second.err, Contains("rank-0.log: another process is writing it"));
+  first.send(SIGTERM);
+  first.finish();
+  CHECK(read_file(directory.path() + "/rank-0.log") == "kept\n");
 }
 
 TEST_CASE("an output directory that cannot be made is a usage error and starts nothing") {

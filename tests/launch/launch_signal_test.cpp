@@ -72,6 +72,17 @@ TEST_CASE("a stopped rank can be ended") {
   process.finish();
 }
 
+TEST_CASE("a rank that is stopped is told, and that it goes on") {
+  CommandProcess process(script_arguments({"-n", "2"}, "[ $RINGLET_RANK = 0 ] || kill -STOP $$; exec sleep 1000"));
+  process.wait_for_stderr("was stopped by SIGSTOP, and does nothing until: kill -CONT ");
+  const std::string told = process.err();
+  CHECK_THAT(told, Contains("ringlet launch: rank 1 (pid "));
+  ::kill(std::stoi(told.substr(told.rfind(' '))), SIGCONT);
+  process.wait_for_stderr(") goes on\n");
+  process.send(SIGTERM);
+  CHECK(process.finish().exit_code == 128 + SIGTERM);
+}
+
 TEST_CASE("a launcher killed by SIGKILL leaves no process") {
   const std::string script = GENERATE("echo ready; exec sleep 1000", "(sleep 1000 & sleep 1000) & echo ready; wait",
                                       "trap '' TERM HUP INT; sleep 1000 & echo ready; while :; do wait; done");

@@ -72,6 +72,7 @@ TEST_CASE("a mistake on the command line is told with its value, exit code 2") {
       {{"launch", "--hosts", "a:224,b:224,c:224,d:224,e:224", "--", "true"}, "1120 ranks on all hosts together"},
       {{"launch", "--hostfile", "/no/such", "--", "true"},
        "--hostfile /no/such: it cannot be read: No such file or directory; check the path"},
+      {{"launch", "--hostfile", "/dev/zero", "--", "true"}, "--hostfile /dev/zero: it cannot be read: it is longer than 1048576 bytes"},
       {{"launch", "--hostfile", "/dev/null", "--", "true"}, "names no host"},
       {{"launch", "--hosts", "a", "--coordinator", "b:x", "--", "true"}, "--coordinator b:x: write HOST or HOST:PORT"},
       {{"launch", "--hosts", "a", "--ssh", "", "--", "true"}, "--ssh is empty"},

@@ -69,7 +69,9 @@ TEST_CASE("a line of 1 Gbit/s carries 117.7 MB of payload in a second") {
   const std::vector<PortCost> ports = network_of_rates({1e9, 2.5e8}, 70'000).value().ports;
   CHECK(1e3 / ports[0].per_byte_out == Approx(117.7).epsilon(0.001));
   CHECK(ports[1].per_byte_in == Approx(4 * ports[0].per_byte_in));
-  CHECK(ports[0].latency == 70'000);
+  CHECK(ports[0].latency + ports[0].per_frame == 70'000);
+  const PortCost instant = network_of_rates({1e9, 1e9}, 0).value().ports[0];
+  CHECK(instant.latency + instant.per_frame == 0);
 }
 
 TEST_CASE("machines may have several ranks each, which share a line") {

@@ -85,6 +85,20 @@ TEST_CASE("where one rank keeps its memory to itself, its links are plain") {
   CHECK(rows_of(outcome.out).at(0).at("links") == "tcp");
 }
 
+TEST_CASE("bench and plan refuse to be given ranks where they are ranks of a group already") {
+  const std::vector<std::string> launch{"launch", "-n", "2", "--", RINGLET_COMMAND};
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& why) {
+    arguments.insert(arguments.begin(), launch.begin(), launch.end());
+    const Outcome outcome = run_command(arguments);
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.err, Contains(why));
+  };
+  const std::string of_bench = "--ranks 3: this is a rank of a group of 2 already";
+  refused({"bench", "--ranks", "3", "--sizes", "4"}, of_bench);
+  refused({"bench", "--ranks", "3", "--sizes", "4", "--order"}, of_bench);
+  refused({"plan", "--model", "1M", "-n", "3"}, "this is a rank of a group already");
+}
+
 TEST_CASE("bench measures the group that it was launched in") {
   const Outcome outcome =
       run_command({"launch", "-n", "2", "--no-prefix", "--", RINGLET_COMMAND, "bench", "--sizes", "4", "--seconds", "0.01", "--json"});

@@ -193,6 +193,7 @@ std::optional<std::string> AllowList::find_mistake() const {
 std::optional<std::string> AllowList::add_file(std::vector<std::string>& entries) const {
   struct stat list{};
   if (file_.empty() || ::stat(file_.c_str(), &list) != 0) return std::nullopt;
+  if (!S_ISREG(list.st_mode)) return fmt::format("the list {} is not used: it is no regular file", file_);
   if (anyone_may_write(list))
     return fmt::format("the list {0} is not trusted: everyone there may write it; its owner would have to run: chmod o-w {0}", file_);
   if (!is_trusted(list.st_uid)) return fmt::format("the list {} is not trusted: it belongs to user {}", file_, list.st_uid);

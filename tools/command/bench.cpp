@@ -19,6 +19,8 @@ namespace ringlet::command {
 
 namespace {
 
+constexpr int kUsualRanks = 2;
+
 constexpr char kBenchFooter[] = R"(Example:
   ringlet bench --ranks 2 --op all_reduce --sizes 4,1KiB,1MiB,64MiB --dtype f32
   ringlet launch -n 4 -- ringlet bench --json
@@ -36,7 +38,6 @@ memory (RINGLET_PEER_MEMORY) crosses no network and is not encrypted. The ratio 
 Exit codes: 0; 1 if a result is wrong or a rank is lost; 2 a mistake on the command line.)";
 
 struct BenchCommandLine {
-  int ranks = 2;
   std::string operation = "all_reduce";
   std::string sizes = "4,1KiB,16KiB,256KiB,1MiB,16MiB,64MiB";
   std::string dtype = "f32";
@@ -60,7 +61,8 @@ std::string wire_names(std::string_view before_last) {
 
 void declare(CLI::App& app, BenchCommandLine& line) {
   app.footer(kBenchFooter);
-  app.add_option("--ranks", line.ranks, "How many ranks to start")->capture_default_str();
+  app.add_option("--ranks", line.plan.ranks, "How many ranks to start; inside `ringlet launch` it starts none")
+      ->default_str(std::to_string(kUsualRanks));
   app.add_option("--op", line.operation, measured_names("or"))->capture_default_str();
   app.add_option("--sizes", line.sizes, "Bytes, with a comma between: 4, 16KiB, 1MiB, 1GiB")->capture_default_str();
   app.add_option("--dtype", line.dtype, names_of_dtypes(is_valid, "or"))->capture_default_str();
@@ -89,7 +91,7 @@ std::optional<std::size_t> parse_size(std::string_view text) {
 std::optional<std::string> convert(BenchCommandLine& line) {
   constexpr double kMaxSeconds = 3600;
   BenchPlan& plan = line.plan;
-  if (auto mistake = check_ranks("--ranks", line.ranks)) return mistake;
+  if (auto mistake = check_ranks("--ranks", plan.ranks.value_or(kUsualRanks))) return mistake;
   if (!line.trace.empty()) plan.trace = line.trace;
   if (!(plan.seconds > 0 && plan.seconds <= kMaxSeconds))
     return fmt::format("--seconds {}: give a number above 0, up to {}", plan.seconds, kMaxSeconds);
@@ -119,11 +121,11 @@ std::optional<std::string> convert(BenchCommandLine& line) {
   return std::nullopt;
 }
 
-int start_ranks(const BenchCommandLine& line, Arguments arguments) {
+int start_ranks(const BenchCommandLine& line, int ranks, Arguments arguments) {
   std::unique_ptr<trace::PartFiles> trace_parts;
   if (const auto mistake = open_trace_parts(line.trace, trace_parts)) return usage_error("bench", *mistake);
   launch::LaunchOptions options;
-  options.world_size = line.ranks;
+  options.world_size = ranks;
   options.helper_path = launch::own_path();
   options.program = options.helper_path;
   options.job.start.arguments = {"bench"};
@@ -146,7 +148,8 @@ int run_bench(Arguments arguments) {
   if (const auto over = parse_options(app, arguments)) return *over;
   if (const auto mistake = convert(line)) return usage_error("bench", *mistake);
   const bool in_group = std::getenv("RINGLET_RANK") != nullptr || std::getenv("MLX_RANK") != nullptr;
-  if (!in_group && line.ranks > 1) return start_ranks(line, arguments);
+  const int ranks = line.plan.ranks.value_or(kUsualRanks);
+  if (!in_group && ranks > 1) return start_ranks(line, ranks, arguments);
   return run_bench_rank(line.plan);
 }
 

@@ -67,6 +67,7 @@ void print(const BenchPlan& plan, const std::array<Side, 2>& sides, int ranks, c
 int compare(const BenchPlan& plan, std::array<Side, 2> sides) {
   for (Side& side : sides) side.options.trace = plan.trace;
   Group first = init(sides[0].options);
+  check_size(plan, first);
   // Both groups meet at the same address, so no rank may start the second meeting while another still waits in the first.
   first.barrier();
   Group second = init(sides[1].options);

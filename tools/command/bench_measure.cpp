@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/hash.hpp"
+#include "core/base/refuse.hpp"
 #include "core/ports/authenticator.hpp"
 #include "simd/kernels.hpp"
 
@@ -235,6 +236,12 @@ double quantile(std::vector<double>& values, double share) {
 }
 
 }  // namespace
+
+void check_size(const BenchPlan& plan, const Group& group) {
+  if (plan.ranks && *plan.ranks != group.size())
+    refuse(fmt::format("--ranks {}: this is a rank of a group of {} already, which is what it measures; leave the option out", *plan.ranks,
+                       group.size()));
+}
 
 Row measure(Group& group, const BenchPlan& plan, std::size_t bytes) {
   constexpr double kBatchMicroseconds = 10'000;

@@ -16,6 +16,9 @@ struct Row {
   bool checked = false;  // every rank's result was right
 };
 
+/// Throws `InvalidArgument` where the plan asks for another number of ranks.
+void check_size(const BenchPlan& plan, const Group& group);
+
 /// Measures one size. Collective; throws what the operation throws. All ranks get the same median and minimum.
 Row measure(Group& group, const BenchPlan& plan, std::size_t bytes);
 

@@ -72,6 +72,7 @@ int run_bench_rank(const BenchPlan& plan) {
     InitOptions options;
     options.trace = plan.trace;
     Group group = init(options);
+    check_size(plan, group);
     const bool prints = group.rank() == 0;
     const LinkNames links = links_of(group);
     if (!plan.json) print_chosen_links(group);

@@ -18,6 +18,7 @@ inline constexpr std::array kMeasuredCollectives{CollectiveKind::all_reduce, Col
 
 /// The choices of one measurement.
 struct BenchPlan {
+  std::optional<int> ranks;  // that the group has to have
   CollectiveKind operation = CollectiveKind::all_reduce;
   DType dtype = DType::f32;
   std::optional<Wire> wire;            // measure averages that cross the network in this way, by all_reduce

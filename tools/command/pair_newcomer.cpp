@@ -4,12 +4,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "native/input_file.hpp"
 #include "tools/agent/machine_search.hpp"
 #include "tools/command/pair_line.hpp"
 #include "tools/command/stop_signals.hpp"
@@ -30,6 +32,9 @@ using Stage = NewcomerSession::Stage;
 // The search goes on for this long after the first host, to find out whether several hosts pair for the same group.
 constexpr Duration kSearch = Duration::milliseconds(700);
 
+// For as long a code is valid.
+constexpr std::chrono::minutes kLongestCodeEntry{2};
+
 using CodeText = std::array<char, 64>;
 
 /// Reads a line of standard input. A signal ends the wait, which a stream would go on with.
@@ -46,15 +51,22 @@ void read_stdin(const StopSignals& signals, CodeText& text) {
   }
 }
 
+/// Reads the first line of the file, which may be a pipe from what asks somebody for it.
+void read_code_file(const std::string& path, CodeText& text) {
+  auto read = native::read_input_file(path, {.longest_silence = kLongestCodeEntry});
+  if (!read.ok()) throw std::runtime_error(fmt::format("--code-file '{}' cannot be read: {}; check the path", path, read.status().text()));
+  std::string& all = read.value();
+  all.copy(text.data(), std::min(all.find('\n'), text.size() - 1));
+  OPENSSL_cleanse(all.data(), all.size());
+}
+
 /// Returns an exit code if a signal came before there was a code.
 std::optional<int> ask_code(const PairLine& line, const StopSignals& signals, std::optional<pairing::Secret>& code) {
   constexpr int kPromptInterrupted = -2;
   CodeText text{};
   std::optional<int> stopped;
   if (line.code_file && *line.code_file != "-") {
-    std::ifstream file(*line.code_file);
-    if (!file) throw std::runtime_error(fmt::format("--code-file '{}' cannot be read; check the path", *line.code_file));
-    file.getline(text.data(), text.size());
+    read_code_file(*line.code_file, text);
   } else if (line.code_file || ::isatty(STDIN_FILENO) != 1) {
     read_stdin(signals, text);
     if (signals.came()) stopped = signals.exit_code();

@@ -143,6 +143,8 @@ std::optional<std::string> check_source(const PlanLine& line, bool in_group) {
 
   if (line.latency && !given)
     return fmt::format("--latency {}: it is for --network and --links; between real ranks it is measured", *line.latency);
+  if (!given && in_group && (line.hosts.used() || line.ranks))
+    return "this is a rank of a group already, which is what it measures; leave out -n, --hosts and --hostfile";
   if (!given && !line.hosts.used() && !line.ranks && !in_group)
     return "no ranks: name machines with --hosts, or give a network such as --network 4x1gbit, or a number of ranks here with -n";
   return std::nullopt;

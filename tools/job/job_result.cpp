@@ -14,25 +14,12 @@ std::string signal_name(int signal_number) {
     int number;
     std::string_view name;
   };
-  static constexpr std::array<Name, 19> kNames{{{SIGHUP, "SIGHUP"},
-                                                {SIGINT, "SIGINT"},
-                                                {SIGQUIT, "SIGQUIT"},
-                                                {SIGILL, "SIGILL"},
-                                                {SIGTRAP, "SIGTRAP"},
-                                                {SIGABRT, "SIGABRT"},
-                                                {SIGBUS, "SIGBUS"},
-                                                {SIGFPE, "SIGFPE"},
-                                                {SIGKILL, "SIGKILL"},
-                                                {SIGUSR1, "SIGUSR1"},
-                                                {SIGSEGV, "SIGSEGV"},
-                                                {SIGUSR2, "SIGUSR2"},
-                                                {SIGPIPE, "SIGPIPE"},
-                                                {SIGALRM, "SIGALRM"},
-                                                {SIGTERM, "SIGTERM"},
-                                                {SIGXCPU, "SIGXCPU"},
-                                                {SIGXFSZ, "SIGXFSZ"},
-                                                {SIGSYS, "SIGSYS"},
-                                                {SIGVTALRM, "SIGVTALRM"}}};
+  static constexpr std::array<Name, 23> kNames{{{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"},    {SIGILL, "SIGILL"},
+                                                {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},      {SIGFPE, "SIGFPE"},
+                                                {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"},    {SIGUSR2, "SIGUSR2"},
+                                                {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},    {SIGSTOP, "SIGSTOP"},
+                                                {SIGTSTP, "SIGTSTP"}, {SIGTTIN, "SIGTTIN"}, {SIGTTOU, "SIGTTOU"},    {SIGXCPU, "SIGXCPU"},
+                                                {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"},   {SIGVTALRM, "SIGVTALRM"}}};
   const auto* found = std::find_if(kNames.begin(), kNames.end(), [&](const Name& name) { return name.number == signal_number; });
   return found == kNames.end() ? fmt::format("signal {}", signal_number) : std::string(found->name);
 }

@@ -32,9 +32,11 @@ RankProcess::Clock::time_point time_after(Duration grace) {
 }  // namespace
 
 LocalCrew::LocalCrew(UvLoop& loop, CrewSettings settings, job::CrewEvents events)
-    : loop_(loop), settings_(std::move(settings)), events_(std::move(events)), traces_([this](job::TracePiece piece) {
-        later([this, piece = std::move(piece)]() mutable { events_.on_trace(std::move(piece)); });
-      }) {}
+    : loop_(loop),
+      settings_(std::move(settings)),
+      events_(std::move(events)),
+      traces_([this](job::TracePiece piece) { later([this, piece = std::move(piece)]() mutable { events_.on_trace(std::move(piece)); }); }),
+      stopped_(loop, events_.on_notice) {}
 
 LocalCrew::~LocalCrew() {
   loop_.cancel(sweep_timer_);
@@ -113,6 +115,7 @@ void LocalCrew::start_ranks() {
       events_.on_notice("the guard process was ended; should its starter be killed now, processes of the ranks can stay behind");
     });
   });
+  child_signals_.emplace(loop_.uv(), SIGCHLD, [this](int) { later([this] { note_stops(); }); });
   PipeEnds failures = open_pipe(UV_NONBLOCK_PIPE, 0);
   failures_ = std::move(failures.read_end);
   failure_reports_ = std::move(failures.write_end);
@@ -177,6 +180,18 @@ std::unique_ptr<PipeReader> LocalCrew::read(int rank, bool error, UniqueFd fd) {
   return reader;
 }
 
+void LocalCrew::note_stops() {
+  for (const auto& seat : seats_) {
+    RankProcess& process = seat->process;
+    if (!process.running() || process.stopping())
+      stopped_.forget(process.exit());
+    else if (const auto signal_number = process.find_stop())
+      stopped_.note_stop(process.exit(), *signal_number);
+    else
+      stopped_.note_continuation(process.exit());
+  }
+}
+
 void LocalCrew::note_deaths() {
   while (!deaths_.empty() && deaths_.front()->process.reaped()) {
     Seat& seat = *deaths_.front();
@@ -188,6 +203,7 @@ void LocalCrew::note_deaths() {
 void LocalCrew::note_exit(Seat& seat) {
   seat.noted = true;
   const job::RankExit& exit = seat.process.exit();
+  stopped_.forget(exit);
   if (seat.memberships) seat.memberships->read_present_bytes();
   const auto lost = start_.elastic ? std::nullopt : seat.lines.lost();
   events_.on_exit({static_cast<std::uint32_t>(exit.rank), static_cast<std::uint32_t>(exit.code.value_or(0)),

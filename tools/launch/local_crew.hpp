@@ -18,6 +18,8 @@
 #include "tools/launch/pipe_reader.hpp"
 #include "tools/launch/rank_process.hpp"
 #include "tools/launch/rank_traces.hpp"
+#include "tools/launch/stopped_ranks.hpp"
+#include "tools/launch/uv_handles.hpp"
 #include "transport/uv/uv_loop.hpp"
 
 namespace ringlet::launch {
@@ -58,6 +60,7 @@ class LocalCrew final : public job::RankCrew {
   void watch_membership(Seat& seat, UniqueFd fd);
   static bool is_over(const Seat& seat);
   std::unique_ptr<PipeReader> read(int rank, bool error, UniqueFd fd);
+  void note_stops();
   void note_deaths();
   void note_exit(Seat& seat);
   std::uint32_t read_exec_error();
@@ -78,7 +81,9 @@ class LocalCrew final : public job::RankCrew {
   std::vector<std::unique_ptr<Seat>> seats_;  // one for each process
   std::map<int, int> starts_;                 // by rank
   RankTraces traces_;
-  std::deque<Seat*> deaths_;  // those whose exit is not yet told, first death first
+  StoppedRanks stopped_;
+  std::optional<UvSignal> child_signals_;  // tell that a rank was stopped, or goes on
+  std::deque<Seat*> deaths_;               // those whose exit is not yet told, first death first
   TimerId sweep_timer_ = 0;
   std::array<bool, 2> held_{};
   bool started_ = false, stopping_ = false, over_ = false;

@@ -1,6 +1,5 @@
 #include "tools/launch/rank_output.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "native/trace/trace_file.hpp"
 #include "tools/launch/launch_error.hpp"
 
 namespace ringlet::launch {
@@ -47,8 +47,12 @@ void RankOutput::keep_logs(const std::string& directory, int ranks) {
   if (error) throw LaunchError(2, fmt::format("--output-dir {}: cannot create it: {}", directory, error.message()));
   for (int rank = 0; rank < ranks; ++rank) {
     std::string path = std::filesystem::path(directory) / fmt::format("rank-{}.log", rank);
-    UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (!file) throw LaunchError(2, fmt::format("--output-dir {}: cannot write {}: {}", directory, path, std::strerror(errno)));
+    const auto refuse = [&](std::string_view why) {
+      throw LaunchError(2, fmt::format("--output-dir {}: cannot write {}: {}", directory, path, why));
+    };
+    if (const auto obstacle = native::find_obstacle(path)) refuse(*obstacle);
+    UniqueFd file(native::open_alone(path));
+    if (!file) refuse(errno == EWOULDBLOCK ? "another process is writing it" : std::strerror(errno));
     logs_.push_back({std::move(file), std::move(path)});
   }
 }

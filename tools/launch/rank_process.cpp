@@ -101,6 +101,14 @@ void RankProcess::stop(int signal_number, Clock::time_point kill_at) {
   send(SIGCONT);
 }
 
+std::optional<int> RankProcess::find_stop() {
+  siginfo_t change{};
+  // Exits are libuv's to take.
+  if (::waitid(P_PID, static_cast<id_t>(exit_.pid), &change, WSTOPPED | WCONTINUED | WNOHANG) == 0 && change.si_pid != 0)
+    stop_signal_ = change.si_code == CLD_STOPPED ? std::optional(change.si_status) : std::nullopt;
+  return stop_signal_;
+}
+
 void RankProcess::check(Clock::time_point now) {
   if (gone()) return;
   constexpr std::chrono::seconds kKillTime{5};

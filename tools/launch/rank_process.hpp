@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,8 @@ class RankProcess {
   void send(int signal_number);
   /// SIGTERM now, SIGKILL after `grace`, to a rank that still runs (it then counts as stopped) or to the processes that it left behind.
   void stop(int signal_number, Clock::time_point kill_at);
+  /// The signal that has stopped it, such as SIGSTOP, and that it has not gone on from. Asks the system, so SIGCHLD is the moment to ask.
+  std::optional<int> find_stop();
   /// Looks whether the group is gone, and kills it if its time is up.
   void check(Clock::time_point now);
 
@@ -91,6 +94,7 @@ class RankProcess {
   std::function<void()> on_dead_;
   std::function<void()> on_reaped_;
   job::RankExit exit_;
+  std::optional<int> stop_signal_;
   Clock::time_point kill_at_ = Clock::time_point::max();
   bool gone_ = false;
   bool unkillable_ = false;

@@ -8,8 +8,6 @@ namespace ringlet::prediction {
 
 namespace {
 
-constexpr double kMostPerFrame = 5'000;  // nanoseconds
-
 /// One rank's view of its links.
 struct PortLinks {
   std::vector<double> exchanges;
@@ -26,12 +24,17 @@ struct PortLinks {
     std::sort(exchanges.begin(), exchanges.end());
     const double exchange = exchanges[exchanges.size() / 2];
     const double together = std::max(both_ways / std::max(out, in), 1.0);
-    const double per_frame = std::min(kMostPerFrame, exchange / 4);
-    return {exchange - per_frame, out * together, in * together, per_frame};
+    return port_cost(exchange, out * together, in * together);
   }
 };
 
 }  // namespace
+
+PortCost port_cost(double exchange, double per_byte_out, double per_byte_in) {
+  constexpr double kMostPerFrame = 5'000;
+  const double per_frame = std::min(kMostPerFrame, exchange / 4);
+  return {exchange - per_frame, per_byte_out, per_byte_in, per_frame};
+}
 
 std::vector<std::vector<std::pair<int, int>>> rounds_of_pairs(int size) {
   // The places of a circle: the first one stays where it is, the others go on by one for each round, and opposite places meet.

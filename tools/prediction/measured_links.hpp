@@ -17,6 +17,9 @@ struct MeasuredLink {
   double byte_both_ways = 0;  // in each direction, while as much comes back; with the addition of what comes
 };
 
+/// The port of a rank whose exchanges of a few bytes take so long, of which calls of the system and the loop are a part.
+PortCost port_cost(double exchange, double per_byte_out, double per_byte_in);
+
 /// Puts the pairs of all ranks into rounds in which each rank has one partner at most, so that the pairs of a round may measure at the same
 /// time. With an odd number of ranks one rests in each round.
 std::vector<std::vector<std::pair<int, int>>> rounds_of_pairs(int size);

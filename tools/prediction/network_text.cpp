@@ -131,7 +131,7 @@ Status apply_links(std::string_view text, std::vector<double>& rates) {
   return {};
 }
 
-Result<RankNetwork> network_of_rates(const std::vector<double>& rates, double latency_ns, int ranks_per_machine) {
+Result<RankNetwork> network_of_rates(const std::vector<double>& rates, double exchange_ns, int ranks_per_machine) {
   constexpr PortCost kMemory{5'000, 0.25, 0.25, 1'000};
   if (rates.size() * static_cast<std::size_t>(ranks_per_machine) > kMostRanks)
     return invalid_text(fmt::format("{} machines with {} ranks each are more than {} ranks", rates.size(), ranks_per_machine, kMostRanks));
@@ -139,7 +139,7 @@ Result<RankNetwork> network_of_rates(const std::vector<double>& rates, double la
   for (std::size_t machine = 0; machine < rates.size(); ++machine) {
     const double per_byte = 8e9 / (rates[machine] * kPayloadShare);
     for (int rank = 0; rank < ranks_per_machine; ++rank) {
-      network.ports.push_back({latency_ns, per_byte, per_byte});
+      network.ports.push_back(port_cost(exchange_ns, per_byte, per_byte));
       if (ranks_per_machine > 1) network.machines.push_back(static_cast<int>(machine));
     }
   }

@@ -29,8 +29,8 @@ Result<std::vector<double>> parse_network(std::string_view text);
 /// that is not named has the rate of the one before it.
 Status apply_links(std::string_view text, std::vector<double>& rates);
 
-/// The network of machines with lines of these rates, alike in both directions, and so many ranks on each. On Ethernet 94 % of a line's
-/// bits are payload. Ranks of one machine move 4 GB/s.
-Result<RankNetwork> network_of_rates(const std::vector<double>& rates, double latency_ns, int ranks_per_machine = 1);
+/// The network of machines with lines of these rates, alike in both directions, with so many ranks on each, and this time for an exchange
+/// of a few bytes. On Ethernet 94 % of a line's bits are payload. Ranks of one machine move 4 GB/s.
+Result<RankNetwork> network_of_rates(const std::vector<double>& rates, double exchange_ns, int ranks_per_machine = 1);
 
 }  // namespace ringlet::prediction

@@ -130,16 +130,16 @@ class PartMerger {
     text.append(rest, line.data() + line.size());
   }
   std::int64_t process_of(std::int64_t wanted) {
-    if (!process_) process_ = process_for(wanted, processes_);
-    return *process_;
+    if (!std::exchange(has_process_, true)) process_ = process_for(wanted, processes_);
+    return process_;
   }
 
   const std::optional<ClockMap>& map_;
   std::set<std::int64_t>& processes_;
   MergedEvents& events_;
-  std::optional<std::int64_t> process_;
+  std::int64_t process_ = 0;  // all events are of the first one's
   std::uint64_t dropped_ = 0;
-  bool has_end_ = false;
+  bool has_process_ = false, has_end_ = false;
 };
 
 }  // namespace

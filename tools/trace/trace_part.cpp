@@ -61,6 +61,8 @@ std::uint64_t dropped_in(const Json& event) {
 }
 
 bool is_merged(const std::string& file) {
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(file, failure)) return false;
   std::array<char, kBeginOfMerged.size() + 1> begin{};
   std::ifstream stream(file);
   stream.read(begin.data(), begin.size());

@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "native/input_file.hpp"
 #include "tools/launch/hosts/host_list.hpp"
 #include "tools/launch/launch_error.hpp"
 #include "tools/launch/rank_environment.hpp"
@@ -142,14 +140,9 @@ std::vector<Host> parse_hostfile(const std::string& path, const std::string& tex
 }
 
 std::vector<Host> read_hostfile(const std::string& path) {
-  constexpr std::size_t kMaxBytes = 1 << 20;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxBytes + 1, '\0');
-  if (!file || file.read(text.data(), static_cast<std::streamsize>(text.size())).bad())
-    refuse("--hostfile " + path, fmt::format("it cannot be read: {}; check the path", std::strerror(errno)));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxBytes) refuse("--hostfile " + path, "it has more than a mebibyte, which no list of hosts has");
-  return parse_hostfile(path, text);
+  const auto text = native::read_input_file(path);
+  if (!text.ok()) refuse("--hostfile " + path, fmt::format("it cannot be read: {}; check the path", text.status().text()));
+  return parse_hostfile(path, text.value());
 }
 
 }  // namespace ringlet::launch
