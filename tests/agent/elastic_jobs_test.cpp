@@ -24,7 +24,7 @@ TEST_CASE("a rank of another machine is started again there, and gets the doors 
   CHECK(run.result->ranks[1].pid == 2001);
   CHECK(run.result->message == "all ranks went on to the end; started again: rank 1 (once)");
   REQUIRE(run.notices.size() == 1);
-  CHECK(run.notices[0] == "rank 1 on m1 (pid 1001) was killed by SIGKILL, and is started again (1 of 3)");
+  CHECK(run.notices[0] == "rank 1 on m1 (pid 1001) was killed by SIGKILL, and is started again (failure 1 of 3)");
 }
 
 TEST_CASE("a change of the group is told once, whoever says it") {
@@ -71,7 +71,8 @@ TEST_CASE("with too few ranks the job ends, and says who failed how often") {
   run.crew(1).end(1, 7);
   run.run_to_end();
   CHECK(run.result->exit_code == 7);
-  CHECK(run.result->message == "fewer than 2 ranks are left: rank 0 on m0 (stopped), rank 1 on m1 (exited with code 7, after 1 restart)");
+  CHECK(run.result->message ==
+        "fewer than 2 ranks are left: rank 0 on m0 (stopped), rank 1 on m1 (exited with code 7, started again once)");
 }
 
 TEST_CASE("a lost machine's ranks are given up") {

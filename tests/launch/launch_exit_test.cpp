@@ -64,13 +64,14 @@ TEST_CASE("a program that cannot go on without a lost rank is started anew on al
                                                             "; fi; echo $RINGLET_RANK of $RINGLET_WORLD_SIZE, restart $RINGLET_RESTARTS");
   CHECK(well.exit_code == 0);
   CHECK(sorted_lines(well.out) == std::vector<std::string>{"[0] 0 of 3, restart 1", "[1] 1 of 3, restart 1", "[2] 2 of 3, restart 1"});
-  CHECK_THAT(well.err, Contains("exited with code 7, and is started again (1 of 3)"));
+  CHECK_THAT(well.err, Contains("exited with code 7, and is started again (failure 1 of 3)"));
   CHECK_THAT(well.err, Contains("all ranks went on to the end; started again: rank 0 (once), rank 1 (once), rank 2 (once)\n"));
 
   const Outcome fails = run_script({"--elastic", "3:3", "--restarts", "1", "--linger", "0", "--json"}, waits);
   CHECK(fails.exit_code == 7);
-  CHECK_THAT(fails.err,
-             Contains("fewer than 3 ranks are left: rank 0 (stopped, after 1 restart), rank 1 (exited with code 7, after 1 restart)"));
+  CHECK_THAT(
+      fails.err,
+      Contains("fewer than 3 ranks are left: rank 0 (stopped, started again once), rank 1 (exited with code 7, started again once)"));
   CHECK_THAT(fails.out, Contains("\"restarts\":1"));
 }
 
@@ -81,7 +82,7 @@ TEST_CASE("a rank that is given up is missed by those that start anew without it
                                      "exec sleep 1000");
   CHECK(outcome.exit_code == 0);
   CHECK(sorted_lines(outcome.out) == std::vector<std::string>{"[0] two, 0 0 of 2", "[2] two, 1 1 of 2"});
-  CHECK_THAT(outcome.err, Contains("ranks 0, 2 went on to the end without rank 1 (exited with code 7, after 1 restart)"));
+  CHECK_THAT(outcome.err, Contains("ranks 0, 2 went on to the end without rank 1 (exited with code 7, started again once)"));
 }
 
 TEST_CASE("SIGTERM ends a job whose ranks wait to be started again") {

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "core/rendezvous/dialler.hpp"
 #include "tests/campaign.hpp"
@@ -45,8 +47,8 @@ struct Report {
   bool met, failed;
 };
 
-/// Rank 0, which calls nothing, so that all that comes is early.
-[[noreturn]] void be_honest(const LoopbackSocket& coordinator, Report& report) {
+/// Rank 0, which calls nothing until the other end of `attacked` is closed, so that all that comes is early.
+[[noreturn]] void be_honest(const LoopbackSocket& coordinator, int attacked, Report& report) {
   ::alarm(30);
   ::signal(SIGABRT, SIG_DFL);
   InitOptions options;
@@ -61,7 +63,7 @@ struct Report {
     Group group = init(options);
     report.before = most_memory();
     report.met = true;
-    ::sleep(2);
+    for (char none = 0; ::read(attacked, &none, 1) > 0;) continue;
     try {
       group.barrier({.timeout = std::chrono::milliseconds(100)});
     } catch (const Error&) {
@@ -74,8 +76,9 @@ struct Report {
   ::_exit(0);
 }
 
-/// Joins as rank 1 and sends all of `bytes`, then `again` over and over, until the other end closes or 2.5 s have passed.
-void be_hostile(const LoopbackSocket& coordinator, const Values& bytes, const Values& again) {
+/// Joins as rank 1 and sends all of `bytes`, then `again` over and over, until the other end closes or 2.5 s have passed. Closes `attacked`
+/// after 2 s, or at its end.
+void be_hostile(const LoopbackSocket& coordinator, int attacked, const Values& bytes, const Values& again) {
   UvLoop loop;
   UvNetwork network(loop);
   TokenAuthenticator authenticator(strong_token(kToken), true);
@@ -88,6 +91,11 @@ void be_hostile(const LoopbackSocket& coordinator, const Values& bytes, const Va
     user.use(std::move(link).value());
     user.link->wake();
   });
+  bool has_attacked = false;
+  const auto tell = [&] {
+    if (!std::exchange(has_attacked, true)) ::close(attacked);
+  };
+  loop.after(Duration::seconds(2), tell);
   loop.after(Duration::milliseconds(2'500), [&over] { over = true; });
   while (!over && !user.ended && !user.failure) {
     user.incoming.clear();
@@ -99,6 +107,7 @@ void be_hostile(const LoopbackSocket& coordinator, const Values& bytes, const Va
     }
     loop.wait();
   }
+  tell();
 }
 
 struct Attack {
@@ -141,10 +150,16 @@ TEST_CASE("whatever a member sends, an honest rank takes less than 64 MiB for it
     const LoopbackSocket coordinator = open_loopback_socket();
     SharedByProcesses<Report> shared;
     Report& report = *shared;
+    std::array<int, 2> attacked{};
+    REQUIRE(::pipe(attacked.data()) == 0);
     const ::pid_t honest = ::fork();
-    if (honest == 0) be_honest(coordinator, report);
+    if (honest == 0) {
+      ::close(attacked[1]);
+      be_honest(coordinator, attacked[0], report);
+    }
     ::close(coordinator.descriptor);
-    be_hostile(coordinator, attack.script.bytes(), attack.again.bytes());
+    ::close(attacked[0]);
+    be_hostile(coordinator, attacked[1], attack.script.bytes(), attack.again.bytes());
     int status = 0;
     REQUIRE(::waitpid(honest, &status, 0) == honest);
     CHECK(WIFEXITED(status));

@@ -84,7 +84,7 @@ TEST_CASE("a rank that was killed, rank 0 too, comes back, and the group has its
   CAPTURE(victim, outcome.out, outcome.err);
   CHECK(outcome.exit_code == 0);
   CHECK_THAT(outcome.err, Contains("epoch 1: 2 ranks without rank " + std::to_string(victim) + " of the epoch before, after "));
-  CHECK_THAT(outcome.err, Contains("was killed by SIGKILL, and is started again (1 of 3)"));
+  CHECK_THAT(outcome.err, Contains("was killed by SIGKILL, and is started again (failure 1 of 3)"));
   CHECK_THAT(outcome.err, Contains("all ranks went on to the end; started again: rank " + std::to_string(victim) + " (once)"));
 }
 
@@ -100,8 +100,8 @@ TEST_CASE("a rank that has been started again as often as may be is missed, and 
   const Outcome outcome = launch.finish(2);
   CAPTURE(outcome.out, outcome.err);
   CHECK(outcome.exit_code == 0);
-  CHECK_THAT(outcome.err, Contains("is not started again, after 1 restart\n"));
-  CHECK_THAT(outcome.err, Contains("ranks 0, 2 went on to the end without rank 1 (killed by SIGKILL, after 1 restart)"));
+  CHECK_THAT(outcome.err, Contains("is not started again, after 2 failures (--restarts 1)\n"));
+  CHECK_THAT(outcome.err, Contains("ranks 0, 2 went on to the end without rank 1 (killed by SIGKILL, started again once)"));
 }
 
 TEST_CASE("with fewer ranks than the job needs, it ends as the rank did that is missing") {
@@ -141,7 +141,7 @@ TEST_CASE("a job that has had too few ranks for too long ends, and says who is m
   CAPTURE(outcome.out, outcome.err);
   CHECK(outcome.exit_code == 1);
   CHECK_THAT(outcome.err,
-             Contains("fewer than 2 ranks were there for 2 s (--min-wait): rank 0 (stopped), rank 1 (stopped, after 1 restart)\n"));
+             Contains("fewer than 2 ranks were there for 2 s (--min-wait): rank 0 (stopped), rank 1 (stopped, started again once)\n"));
   CHECK_THAT(outcome.err, quiet ? Catch::Matchers::Matches("[^\n]*\n") : Catch::Matchers::Matches("(.|\n)*it waits 2 s at most(.|\n)*"));
 }
 

@@ -155,7 +155,8 @@ TEST_CASE("a rank of an elastic job that is killed on a host comes back there") 
   const Outcome outcome = launcher->finish();
   CAPTURE(outcome.out, outcome.err);
   CHECK(outcome.exit_code == 0);
-  CHECK_THAT(outcome.err, Contains("rank 1 on 10.77.0.2 (pid ") && Contains("was killed by SIGKILL, and is started again (1 of 3)"));
+  CHECK_THAT(outcome.err,
+             Contains("rank 1 on 10.77.0.2 (pid ") && Contains("was killed by SIGKILL, and is started again (failure 1 of 3)"));
   CHECK_THAT(outcome.err, Contains("all ranks went on to the end; started again: rank 1 (once)"));
 }
 

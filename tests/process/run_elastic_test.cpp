@@ -28,7 +28,7 @@ TEST_CASE("ranks of an elastic job come back, and machines that come up join it,
   job->wait_for_stdout("\n", 4);
   const std::string mark = "rank 2 of 3 begins, process ";
   ::kill(static_cast<pid_t>(std::stol(job->out().substr(job->out().find(mark) + mark.size()))), SIGKILL);
-  job->wait_for_stderr("is started again (1 of 3)");
+  job->wait_for_stderr("is started again (failure 1 of 3)");
   job->wait_for_stderr("epoch 3: 3 ranks, 1 of them new");
 
   // A machine leaves with its rank, rank 0 of the group, and another `ringlet up` there joins again.

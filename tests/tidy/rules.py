@@ -86,7 +86,7 @@ BANNED = [
     # These make tests depend on time or on others' processes.
     Banned(r"\b(pkill|killall)\b", (), (), "ending a process by its id", "pkill ringlet"),
     Banned(
-        r"\bsleep_for\b|\bsleep_until\b|\busleep\(",
+        r"\bsleep_for\b|\bsleep_until\b|\b(u|nano)?sleep\(",
         ("tests/core/", "tests/native/", "tests/sim/", "tests/transport/", "tests/web/"),
         CPP,
         "waiting for what is to happen",

@@ -75,7 +75,8 @@ void declare_elastic_option(CLI::App& app, JobLine& line) {
          "With bounds, such as 2:8, ranks that fail are started again, and with fewer than MIN the others wait for --min-wait seconds")
       ->expected(0, 1)
       ->type_name("[MIN:MAX]");
-  app.add_option("--restarts", line.restarts, "How often each rank is started again; 3 where --elastic has bounds, else 0");
+  app.add_option("--restarts", line.restarts,
+                 "After how many failures of its own each rank is started again; 3 where --elastic has bounds, else 0");
   app.add_option("--min-wait", line.min_wait_seconds,
                  "Seconds for which a job waits that has fewer than MIN ranks, before it ends; 600 if not given");
 }

@@ -9,6 +9,12 @@
 
 namespace ringlet::job {
 
+namespace {
+
+std::string times(int count) { return count == 1 ? "once" : fmt::format("{} times", count); }
+
+}  // namespace
+
 std::string signal_name(int signal_number) {
   struct Name {
     int number;
@@ -63,7 +69,7 @@ std::string describe_failed(const std::vector<RankExit>& ranks) {
                             : rank.signal  ? "killed by " + signal_name(*rank.signal)
                             : rank.code    ? fmt::format("exited with code {}", *rank.code)
                                            : "not started";
-    const std::string again = rank.restarts == 0 ? "" : fmt::format(", after {} restart{}", rank.restarts, rank.restarts == 1 ? "" : "s");
+    const std::string again = rank.restarts == 0 ? "" : fmt::format(", started again {}", times(rank.restarts));
     gone.push_back(fmt::format("rank {}{} ({}{})", rank.rank, rank.machine.empty() ? "" : " on " + rank.machine, how, again));
   }
   return fmt::format("{}", fmt::join(gone, ", "));
@@ -72,8 +78,7 @@ std::string describe_failed(const std::vector<RankExit>& ranks) {
 std::string describe_restarts(const std::vector<RankExit>& ranks) {
   std::vector<std::string> again;
   for (const RankExit& rank : ranks)
-    if (rank.restarts > 0)
-      again.push_back(fmt::format("rank {} ({})", rank.rank, rank.restarts == 1 ? "once" : fmt::format("{} times", rank.restarts)));
+    if (rank.restarts > 0) again.push_back(fmt::format("rank {} ({})", rank.rank, times(rank.restarts)));
   return again.empty() ? "" : fmt::format("; started again: {}", fmt::join(again, ", "));
 }
 

@@ -49,7 +49,8 @@ std::string describe_end(const RankExit& rank);
 /// "rank 2 on attic (pid 1234) exited with code 3; stopped ranks 0, 1; after it failed rank 4".
 std::string describe_failure(const std::vector<RankExit>& ranks, int first_failed);
 
-/// "rank 0 (stopped), rank 1 (killed by SIGKILL, after 3 restarts), rank 3 on attic (lost with its machine)": those that did not end well.
+/// "rank 0 (stopped), rank 1 (killed by SIGKILL, started again 3 times), rank 3 on attic (lost with its machine)": those that did not end
+/// well.
 std::string describe_failed(const std::vector<RankExit>& ranks);
 /// "; started again: rank 1 (2 times), rank 3 (once)", or nothing.
 std::string describe_restarts(const std::vector<RankExit>& ranks);

@@ -67,9 +67,9 @@ bool Restarter::note_exit(const RankExit& exit) {
   const bool returns = policy_.note_exit(exit.rank, exit.succeeded(), loop_.now());
   const int failures = policy_.failures(exit.rank);
   if (options_.limit > 0 && failures > before && !finished_)
-    actions_.say(returns ? fmt::format("{}, and is started again ({} of {})", describe_end(exit), failures, options_.limit)
-                         : fmt::format("{}, and is not started again, after {}", describe_end(exit),
-                                       count_of(static_cast<std::uint32_t>(options_.limit), "restart")));
+    actions_.say(returns ? fmt::format("{}, and is started again (failure {} of {})", describe_end(exit), failures, options_.limit)
+                         : fmt::format("{}, and is not started again, after {} (--restarts {})", describe_end(exit),
+                                       count_of(static_cast<std::uint32_t>(failures), "failure"), options_.limit));
   decide_soon();
   return returns;
 }

@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "native/trace/trace_events.hpp"
 #include "tools/trace/event_line.hpp"
