@@ -260,6 +260,5 @@ TEST_CASE("parts are told apart by their jobs, of which the newest one counts") 
   CHECK_THROWS_WITH(sort_by_job({directory.path() + "/missing"}), Contains("cannot be read"));
   const std::string fifo = directory.path() + "/t.9.json";
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
-  CHECK_THROWS_WITH(sort_by_job({fifo}), Contains("t.9.json' cannot be merged: it is a device, a pipe or a socket"));
   CHECK_FALSE(is_merged(fifo));
 }

@@ -1,22 +1,15 @@
 #include "tools/trace/part_jobs.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
-#include "native/trace/trace_file.hpp"
 #include "tools/trace/trace_part.hpp"
 #include "tools/trace/trace_reader.hpp"
 
 namespace ringlet::trace {
 
 PartJob job_of_part(const std::string& part) {
-  // A part is read several times, which a pipe cannot be.
-  if (const auto obstacle = native::find_obstacle(part))
-    throw std::runtime_error(fmt::format("'{}' cannot be merged: {}", part, *obstacle));
   PartJob found;
   TraceReader reader(part);
   while (found.job.empty()) {
