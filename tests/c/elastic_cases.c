@@ -74,7 +74,7 @@ static int32_t take_step(void* context, ringlet_step* step) {
     code = ringlet_step_add(step, &t->slope.tensor);
     if (code != RINGLET_OK) return code;
     CHECK_CODE(ringlet_step_commit(step, apply, t), RINGLET_INVALID_ARGUMENT);
-    CHECK_MESSAGE("before average()");
+    CHECK_MESSAGE("before the added gradients hold their averages");
     code = ringlet_step_average(step);
     if (code != RINGLET_OK) return code;
   }
