@@ -241,7 +241,7 @@ void Group::leave() const { shared_->leave(); }
 std::string Group::door() const { return shared_->door(); }
 
 std::optional<Reformed> Group::admit(const CallOptions& options) const {
-  auto grown = shared_->admission().admit(options);
+  auto grown = shared_->growth().admit(options);
   if (!grown) return std::nullopt;
   const std::uint64_t lineage = grown->lineage();
   Reformed next{Group(std::move(grown)), {}, {}, lineage};

@@ -139,7 +139,7 @@ std::shared_ptr<SharedGroup> await_first_guests(std::shared_ptr<SharedGroup> gro
   while (true) {
     try {
       group->poll_interruption();
-      if (auto next = group->admission().admit_first_guests(guests, Clock::now() >= deadline)) return next;
+      if (auto next = group->growth().admit_first_guests(guests, Clock::now() >= deadline)) return next;
       std::this_thread::sleep_for(kFirstGuestsInterval);
     } catch (const PeerLost&) {
       std::vector<int> before;

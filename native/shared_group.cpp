@@ -301,7 +301,7 @@ void SharedGroup::revoke() {
 
 void SharedGroup::leave() {
   driver_.check();
-  admission_.drop();
+  growth_.drop();
   if (world_->door()) world_->door()->shut();
   world_->leave();
 }

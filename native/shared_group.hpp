@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/gradients/agreements.hpp"
-#include "native/admission.hpp"
+#include "native/group_growth.hpp"
 #include "native/native_world.hpp"
 #include "native/packing.hpp"
 #include "native/survivors.hpp"
@@ -125,7 +125,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   bool has_joined() const;
   Survivors& survivors() { return survivors_; }
   /// Of the group of all ranks.
-  Admission& admission() { return admission_; }
+  GroupGrowth& growth() { return growth_; }
 
   // For those parts that work on the group's world.
   const std::shared_ptr<NativeWorld>& world() const { return world_; }
@@ -163,7 +163,7 @@ class SharedGroup : public std::enable_shared_from_this<SharedGroup> {
   const bool may_be_read_;  // by another rank of this machine
   SharedAgreements agreements_;
   Survivors survivors_{*this};
-  Admission admission_{*this};
+  GroupGrowth growth_{*this};
 };
 
 }  // namespace ringlet::native

@@ -64,7 +64,7 @@ Succession Survivors::await_succession(std::chrono::milliseconds timeout) {
 std::shared_ptr<SharedGroup> Survivors::reform(const CallOptions& call, std::vector<int>& before, std::uint64_t& lineage) {
   group_.driver().check();
   // The world that was being formed has the lost ranks in it.
-  group_.admission().drop();
+  group_.growth().drop();
   auto last = follow_losses(call, before, lineage);
   const std::lock_guard lock(following_);
   next_.reset();

@@ -244,7 +244,7 @@ void ElasticTrainer::State::await_min_ranks() {
 void ElasticTrainer::State::vote() {
   if (!shared().elastic()) return;
   const bool has_waited = waits_until && Clock::now() >= *waits_until;
-  Signals::Numbers least = Signals{shared().admission().standing(), has_waited}.numbers();
+  Signals::Numbers least = Signals{shared().growth().standing(), has_waited}.numbers();
   signals = {};
   if (!shared().survivors().agree(true, {}, least)) {
     throw_if_failed(shared().world_failure());
@@ -261,7 +261,7 @@ void ElasticTrainer::State::grow() {
     averages.reset();
     if (shards != nullptr) shards->rows.finish_moves();
   }
-  auto next = shared().admission().grow(signals.growth, call());
+  auto next = shared().growth().grow(signals.growth, call());
   if (!next) return;
   const int before = world.size();
   world = Group(std::move(next));
@@ -345,7 +345,7 @@ void ElasticTrainer::run(const TrainingPlan& plan, const std::function<void(Step
       state.save_if_due(plan);
       // No rank leaves before all know that the last step is committed.
       state.vote();
-      state.shared().admission().drop();
+      state.shared().growth().drop();
       return;
     } catch (const Error& error) {
       state.let_guest_go(error);

@@ -119,7 +119,7 @@ inline Reformed grow_to(Group group, int size) {
 inline std::optional<Reformed> admit_now(Group group) {
   for (int round = 0; round < kRounds; ++round) {
     if (auto next = group.admit()) return next;
-    if (group.shared().admission().state() == GrowthState::none) return std::nullopt;
+    if (group.shared().growth().state() == GrowthState::none) return std::nullopt;
     pass(std::chrono::milliseconds(1));
   }
   throw std::runtime_error("a growth has not ended in time");
@@ -127,7 +127,7 @@ inline std::optional<Reformed> admit_now(Group group) {
 
 /// Waits until this rank is in the next world, which has begun to form.
 inline void await_next(const Group& group) {
-  for (int round = 0; group.shared().admission().state() != GrowthState::ready; ++round) {
+  for (int round = 0; group.shared().growth().state() != GrowthState::ready; ++round) {
     expect(round < kRounds, "the next world is ready");
     pass(std::chrono::milliseconds(1));
   }
@@ -135,8 +135,8 @@ inline void await_next(const Group& group) {
 
 /// Waits until so many knock at this rank's door.
 inline void await_knocks(const Group& group, int count) {
-  for (int round = 0; round < kRounds && group.shared().admission().waiting() < count; ++round) pass(std::chrono::milliseconds(1));
-  expect(group.shared().admission().waiting() == count, "the knocks");
+  for (int round = 0; round < kRounds && group.shared().growth().waiting() < count; ++round) pass(std::chrono::milliseconds(1));
+  expect(group.shared().growth().waiting() == count, "the knocks");
 }
 
 }  // namespace ringlet::test

@@ -102,11 +102,11 @@ TEST_CASE("a process that takes its ticket and does nothing is waited for, while
     auto& group = world.shared();
     if (world.rank() == 0) await_knocks(world, 1);
     world.barrier();
-    expect(group.admission().begin({}), "somebody knocks");
-    expect(group.admission().state() == GrowthState::forming, "the growth is under way");
+    expect(group.growth().begin({}), "somebody knocks");
+    expect(group.growth().state() == GrowthState::forming, "the growth is under way");
     for (int step = 0; step < 100; ++step) expect(sum_of(world, 1) == 2, "the group goes on");
-    group.admission().drop();
-    expect(group.admission().state() == GrowthState::none, "nobody waits any more");
+    group.growth().drop();
+    expect(group.growth().state() == GrowthState::none, "nobody waits any more");
     expect(sum_of(world, 1) == 2, "the group goes on");
     over.count_down();
   });
@@ -133,13 +133,13 @@ TEST_CASE("a member that is lost while the group grows is lost, and the process 
       if (world.rank() == leaver) await_knocks(world, 1);
       world.barrier();
       auto& shared = world.shared();
-      expect(shared.admission().begin({}), "somebody knocks");
+      expect(shared.growth().begin({}), "somebody knocks");
       if (next_is_ready) await_next(world);
       // A rank that goes earlier fails this call on those that lack something of it.
       all_have_begun.arrive_and_wait();
       if (world.rank() == leaver) return;
       // If all have agreed before they hear that the rank has gone, it is lost in the next world.
-      const auto next = shared.admission().finish({});
+      const auto next = shared.growth().finish({});
       Group group = without_the_lost(next ? Group(next) : world);
       if (!next) {
         expect(sum_of(group, 1) == 2, "two are left");
@@ -165,10 +165,10 @@ TEST_CASE("a member that stays away from the switch stops it for all") {
     if (world.rank() == 0) await_knocks(world, 1);
     world.barrier();
     auto& shared = world.shared();
-    expect(shared.admission().begin({}), "somebody knocks");
+    expect(shared.growth().begin({}), "somebody knocks");
     all_have_begun.arrive_and_wait();
     if (world.rank() == 0) {
-      expect(shared.admission().finish({}) == nullptr, "the other one has ended the epoch");
+      expect(shared.growth().finish({}) == nullptr, "the other one has ended the epoch");
     } else {
       world.revoke();
     }
@@ -205,10 +205,10 @@ TEST_CASE("a process that goes between its meeting and the switch is lost like a
     if (world.rank() == 1) await_knocks(world, 1);
     world.barrier();
     auto& shared = world.shared();
-    expect(shared.admission().begin({}), "somebody knocks");
+    expect(shared.growth().begin({}), "somebody knocks");
     await_next(world);
     gone.wait();
-    auto next = shared.admission().finish({});
+    auto next = shared.growth().finish({});
     expect(next != nullptr, "nobody knows yet that the new rank has gone");
     Group group(std::move(next));
     expect(group.size() == 4 && group.epoch() == 1, "all switch");
@@ -238,13 +238,13 @@ TEST_CASE("where a member is lost in the switch, the process that joins comes in
     if (world.rank() == 0) await_knocks(world, 1);
     world.barrier();
     auto& shared = world.shared();
-    expect(shared.admission().begin({}), "somebody knocks");
+    expect(shared.growth().begin({}), "somebody knocks");
     await_next(world);
     if (world.rank() == 1) {
       expect(shared.survivors().agree(true, {}), "this one is for it, too");
       return;
     }
-    auto next = shared.admission().finish({});
+    auto next = shared.growth().finish({});
     expect(next != nullptr, "all switch");
     Group group(std::move(next));
     expect(!failure_of<PeerLost>([&] { sum_of(group, 1); }).empty(), "and learn the loss then");
@@ -281,7 +281,7 @@ TEST_CASE("a process that has met the members but is not one says nothing of a g
   run_elastic(1, [&](Group& world) {
     doors.open(world);
     await_knocks(world, 1);
-    expect(world.shared().admission().begin({}), "somebody knocks");
+    expect(world.shared().growth().begin({}), "somebody knocks");
     await_next(world);
   });
   joiner.join();

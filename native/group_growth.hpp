@@ -18,13 +18,13 @@ inline constexpr std::chrono::seconds kPatienceWithOthers{15};
 
 /// How the group of all ranks of an elastic world takes in processes and guests while it runs. The members form the next world beside this
 /// one, in the background, and switch to it together. Any thread.
-class Admission {
+class GroupGrowth {
  public:
   /// Of this group, which outlives it.
-  explicit Admission(SharedGroup& group) : group_(group) {}
-  ~Admission();
-  Admission(const Admission&) = delete;
-  Admission& operator=(const Admission&) = delete;
+  explicit GroupGrowth(SharedGroup& group) : group_(group) {}
+  ~GroupGrowth();
+  GroupGrowth(const GroupGrowth&) = delete;
+  GroupGrowth& operator=(const GroupGrowth&) = delete;
 
   /// How many processes and guests knock at this rank's door and may be admitted now.
   int waiting() const;

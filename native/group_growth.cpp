@@ -1,4 +1,4 @@
-#include "native/admission.hpp"
+#include "native/group_growth.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -74,23 +74,23 @@ void enter_after(SharedGroup& next, const std::shared_ptr<SharedGroup>& before) 
 
 }  // namespace
 
-Admission::~Admission() {
+GroupGrowth::~GroupGrowth() {
   if (group_.driver().is_inherited()) keep_for_ever(growth_);
 }
 
-int Admission::waiting() const { return group_.elastic() ? group_.world()->door()->waiting() : 0; }
+int GroupGrowth::waiting() const { return group_.elastic() ? group_.world()->door()->waiting() : 0; }
 
-std::shared_ptr<Growth> Admission::current() {
+std::shared_ptr<Growth> GroupGrowth::current() {
   const std::lock_guard lock(mutex_);
   return growth_;
 }
 
-GrowthState Admission::state() {
+GrowthState GroupGrowth::state() {
   const auto growth = current();
   return growth ? growth->state() : GrowthState::none;
 }
 
-void Admission::drop() {
+void GroupGrowth::drop() {
   std::shared_ptr<Growth> dropped;
   {
     const std::lock_guard lock(mutex_);
@@ -101,7 +101,7 @@ void Admission::drop() {
   group_.world()->door()->let_go();
 }
 
-void Admission::refuse_unless_admitting() const {
+void GroupGrowth::refuse_unless_admitting() const {
   group_.driver().check();
   if (!group_.elastic())
     refuse("the group is not elastic, so nobody can join it; set RINGLET_ELASTIC=on, or the option elastic, on all ranks");
@@ -110,7 +110,7 @@ void Admission::refuse_unless_admitting() const {
 }
 
 /// Guests take no part in a growth: they come in anew, together with those that knock.
-void Admission::send_guests_away() {
+void GroupGrowth::send_guests_away() {
   const int rank = group_.options().rank;
   group_.driver().run([&] {
     group_.core().fail({Errc::cancelled, "rank " + std::to_string(rank) + " has ended the epoch, so that others can join the group", rank});
@@ -118,7 +118,7 @@ void Admission::send_guests_away() {
   throw_if_failed(group_.world_failure());
 }
 
-bool Admission::begin(const CallOptions& call) {
+bool GroupGrowth::begin(const CallOptions& call) {
   refuse_unless_admitting();
   drop();
   if (group_.options().guests > 0) send_guests_away();
@@ -139,7 +139,8 @@ bool Admission::begin(const CallOptions& call) {
 }
 
 /// Returns null where nobody knocks.
-std::shared_ptr<Growth> Admission::form_next(const CallOptions& call, const Knocks::Chosen& own, const std::shared_ptr<MeetingStop>& stop) {
+std::shared_ptr<Growth> GroupGrowth::form_next(const CallOptions& call, const Knocks::Chosen& own,
+                                               const std::shared_ptr<MeetingStop>& stop) {
   const Address coordinator{coordinator_host(), 0};
   std::shared_ptr<Growth> growth;
   const auto form = [&](const GrowthPlan& plan, std::uint16_t port) {
@@ -173,7 +174,7 @@ std::shared_ptr<Growth> Admission::form_next(const CallOptions& call, const Knoc
 }
 
 /// Where this rank reaches rank 0, which is the coordinator of the next world.
-std::string Admission::coordinator_host() {
+std::string GroupGrowth::coordinator_host() {
   const bool is_coordinator = group_.options().rank == 0;
   const std::string& own = group_.world()->config().hosts.front();
   const bool listens_everywhere = own == "0.0.0.0" || own == "::";
@@ -190,7 +191,7 @@ std::string Admission::coordinator_host() {
   return address.value().host;
 }
 
-WorldConfig Admission::config_of_next(const GrowthPlan& plan) {
+WorldConfig GroupGrowth::config_of_next(const GrowthPlan& plan) {
   WorldConfig next = group_.world()->config();
   next.options.rank = group_.options().rank;
   next.options.size = group_.world_size();
@@ -205,14 +206,14 @@ WorldConfig Admission::config_of_next(const GrowthPlan& plan) {
   return next;
 }
 
-void Admission::send_tickets(const Address& coordinator, const GrowthPlan& plan) {
+void GroupGrowth::send_tickets(const Address& coordinator, const GrowthPlan& plan) {
   const WorldConfig next = config_of_next(plan);
   wire::Ticket ticket = ticket_to(next.options, plan, coordinator, group_.lineage(), kFormingTimeout);
   ticket.page_port = next.web.page_port.value_or(0);
   group_.world()->door()->send_tickets(ticket);
 }
 
-std::shared_ptr<SharedGroup> Admission::finish(const CallOptions& call) {
+std::shared_ptr<SharedGroup> GroupGrowth::finish(const CallOptions& call) {
   const auto growth = current();
   const auto begin = std::chrono::steady_clock::now();
   bool agreed = false;
@@ -238,7 +239,7 @@ std::shared_ptr<SharedGroup> Admission::finish(const CallOptions& call) {
   return group;
 }
 
-std::shared_ptr<SharedGroup> Admission::admit(const CallOptions& call) {
+std::shared_ptr<SharedGroup> GroupGrowth::admit(const CallOptions& call) {
   refuse_unless_admitting();
   if (group_.options().guests > 0) {
     if (waiting() > 0) send_guests_away();
@@ -249,9 +250,9 @@ std::shared_ptr<SharedGroup> Admission::admit(const CallOptions& call) {
   return grow(static_cast<GrowthStanding>(least[0]), call);
 }
 
-GrowthStanding Admission::standing() { return standing_of(state(), waiting() > 0); }
+GrowthStanding GroupGrowth::standing() { return standing_of(state(), waiting() > 0); }
 
-std::shared_ptr<SharedGroup> Admission::grow(GrowthStanding least, const CallOptions& call) {
+std::shared_ptr<SharedGroup> GroupGrowth::grow(GrowthStanding least, const CallOptions& call) {
   switch (step_of(least)) {
     case GrowthStep::none:
       break;
@@ -268,7 +269,7 @@ std::shared_ptr<SharedGroup> Admission::grow(GrowthStanding least, const CallOpt
 }
 
 /// Returns null where they have not come yet, or could not be met. Rank 0, at whose door they knock, decides.
-std::shared_ptr<SharedGroup> Admission::admit_first_guests(int guests, bool is_late) {
+std::shared_ptr<SharedGroup> GroupGrowth::admit_first_guests(int guests, bool is_late) {
   Door& door = *group_.world()->door();
   const int knocking = door.guests();
   std::vector<std::int32_t> told{state() != GrowthState::none || knocking >= guests ? 1 : 0, is_late ? 1 : 0, knocking};
