@@ -7,6 +7,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
+
+#include "transport/unique_fd.hpp"
 
 namespace ringlet::native {
 
@@ -33,10 +36,9 @@ std::string read_to_end(int file, std::chrono::milliseconds longest_silence, std
 Result<std::string> read_input_file(const std::string& path, const InputLimits& limits) {
   std::string text(limits.most_bytes + 1, '\0');
   // Opening a FIFO would wait for a writer otherwise, without an end.
-  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (file < 0) return Status(Errc::io_error, std::strerror(errno));
-  std::string reason = read_to_end(file, limits.longest_silence, text);
-  ::close(file);
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file) return Status(Errc::io_error, std::strerror(errno));
+  std::string reason = read_to_end(file.get(), limits.longest_silence, text);
   if (reason.empty() && text.size() > limits.most_bytes) reason = fmt::format("it is longer than {} bytes", limits.most_bytes);
   if (!reason.empty()) return Status(Errc::io_error, std::move(reason));
   return text;
