@@ -104,8 +104,8 @@ namespace {
 /// Whether a newcomer has not knocked yet, or is on its way into the group.
 bool is_awaited(ringlet::native::SharedGroup& group) {
   using ringlet::GrowthState;
-  const GrowthState growth = group.admission().state();
-  return growth == GrowthState::forming || (growth == GrowthState::none && group.admission().waiting() == 0);
+  const GrowthState growth = group.growth().state();
+  return growth == GrowthState::forming || (growth == GrowthState::none && group.growth().waiting() == 0);
 }
 
 }  // namespace
@@ -162,8 +162,8 @@ namespace {
 /// Waits until somebody has knocked at the door of any rank, and then until the next world is ready, or is not to be.
 void await_growth(ringlet::native::SharedGroup& group, std::atomic<bool>& has_knocked) {
   using ringlet::GrowthState;
-  while (group.admission().state() == GrowthState::forming || (group.admission().state() == GrowthState::none && !has_knocked)) {
-    if (group.admission().waiting() > 0) has_knocked = true;
+  while (group.growth().state() == GrowthState::forming || (group.growth().state() == GrowthState::none && !has_knocked)) {
+    if (group.growth().waiting() > 0) has_knocked = true;
     ringlet::test::pass(std::chrono::milliseconds(1));
   }
 }
