@@ -11,9 +11,9 @@ namespace ringlet::native {
 
 Door::Door(const DoorOptions& options, DoorSockets sockets, const std::string& token, bool encrypt, CipherSet ciphers)
     : driver_(true),
-      presence_(UniqueFd(options.web.presence_descriptor.value_or(-1))),
+      presence_(std::move(sockets.web.presence)),
       page_socket_(std::move(sockets.page)),
-      page_(read_page(options.web)),
+      page_(read_page(sockets.web.page)),
       web_(options.web) {
   Status status;
   driver_.run([&] {

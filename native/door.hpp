@@ -34,6 +34,7 @@ struct DoorOptions {
 struct DoorSockets {
   UniqueFd listener{};  // listens, in place of the options' hosts and port
   UniqueFd page{};      // listens for guests; each rank of this machine may have it
+  WebFiles web{};
 };
 
 /// The port at which processes knock that are to join the group of this rank (core/rendezvous/knocks.hpp), on a loop of its own. It

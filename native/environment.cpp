@@ -90,14 +90,12 @@ void use_web_settings(const Variables& variables, WorldConfig& config) {
     const auto setting = first_set(variables, {name});
     return setting ? std::optional(static_cast<int>(parse_integer(*setting, 3, 1 << 20))) : std::nullopt;
   };
-  config.web.page_descriptor = descriptor("RINGLET_PAGE_FD");
-  config.web.presence_descriptor = descriptor("RINGLET_PRESENCE_FD");
+  config.given.page = descriptor("RINGLET_PAGE_FD");
+  if (const auto presence = first_set(variables, {"RINGLET_PRESENCE_FD"})) config.given.presence = parse_descriptor(*presence);
   if (!config.options.elastic) return;
   // Guests come by the door, and the group begins without them.
   config.door_options.web = config.web;
-  config.web.page_descriptor.reset();
-  config.web.presence_descriptor.reset();
-  config.given.page = descriptor("RINGLET_PAGE_SOCKET_FD");
+  config.given.page_socket = descriptor("RINGLET_PAGE_SOCKET_FD");
   config.first_guests = config.options.guests;
   config.options.size -= config.options.guests;
   config.options.guests = 0;

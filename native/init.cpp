@@ -16,8 +16,8 @@ namespace ringlet {
 
 namespace {
 
-Group form(const native::WorldConfig& config, const native::WorldStart& start, UniqueFd listener) {
-  auto world = std::make_shared<native::NativeWorld>(config, start, std::move(listener));
+Group form(const native::WorldConfig& config, const native::WorldStart& start, native::MeetingSockets sockets) {
+  auto world = std::make_shared<native::NativeWorld>(config, start, std::move(sockets));
   auto group = std::make_shared<native::SharedGroup>(std::move(world));
   if (config.first_guests == 0) return Group(std::move(group));
   return Group(native::await_first_guests(std::move(group), config.first_guests, config.meeting.timeout));
@@ -27,8 +27,8 @@ Group form(const native::WorldConfig& config, const native::WorldStart& start, U
   throw IoError({Errc::io_error, name + ": no descriptor is left; allow this process more (ulimit -n)"});
 }
 
-/// Every group that this process forms meets at the inherited sockets. Each gets a duplicate, and connections that come between two groups
-/// wait in the socket's backlog.
+/// Every group that this process forms has the inherited sockets and files. Each gets a duplicate, and connections that come between two
+/// groups wait in the socket's backlog.
 UniqueFd duplicate(const std::optional<int>& inherited, const char* variable) {
   if (!inherited) return {};
   UniqueFd own(::fcntl(*inherited, F_DUPFD_CLOEXEC, 0));
@@ -52,12 +52,16 @@ UniqueFd listening_duplicate(int given) {
   return copy;
 }
 
-native::WorldSockets take_sockets(const native::GivenSockets& given, const InitOptions& options) {
+native::WorldSockets take_sockets(const native::WorldConfig& config, const InitOptions& options) {
+  const native::GivenSockets& given = config.given;
   native::WorldSockets own;
-  own.listener =
+  own.meeting.listener =
       given.listener && options.listen_fd ? listening_duplicate(*options.listen_fd) : duplicate(given.listener, "RINGLET_COORDINATOR_FD");
   own.door.listener = duplicate(given.door, "RINGLET_DOOR_FD");
-  own.door.page = duplicate(given.page, "RINGLET_PAGE_SOCKET_FD");
+  own.door.page = duplicate(given.page_socket, "RINGLET_PAGE_SOCKET_FD");
+  native::WebFiles& web = config.options.elastic ? own.door.web : own.meeting.web;
+  web.page = duplicate(given.page, "RINGLET_PAGE_FD");
+  if (given.presence) web.presence = given.presence->duplicate();
   if (given.membership) own.membership = given.membership->duplicate();
   return own;
 }
@@ -70,9 +74,9 @@ bool is_available(std::string_view backend) noexcept { return backend == "any" |
 
 Group init(const InitOptions& options) {
   native::WorldConfig config = native::make_world_config(options, native::process_variables(options));
-  native::WorldSockets sockets = take_sockets(config.given, options);
+  native::WorldSockets sockets = take_sockets(config, options);
   native::WorldStart start = native::make_start(config, std::move(sockets.door), std::move(sockets.membership));
-  if (config.join.empty()) return form(config, start, std::move(sockets.listener));
+  if (config.join.empty()) return form(config, start, std::move(sockets.meeting));
   return Group(native::join_group(std::move(config), std::move(start)));
 }
 

@@ -67,17 +67,17 @@ void MeetingStop::disarm() {
   fail_ = nullptr;
 }
 
-NativeWorld::NativeWorld(const WorldConfig& config, const WorldStart& start, UniqueFd listener)
+NativeWorld::NativeWorld(const WorldConfig& config, const WorldStart& start, MeetingSockets sockets)
     : config_(with_trace(config, start.entry)),
       start_(start),
       driver_(config.options.size > 1),
       first_epoch_(config.options.epoch),
       is_in_(start.entry != WorldEntry::join) {
-  auto page = read_page(config.web);
+  auto page = read_page(sockets.web.page);
   try {
     open(std::move(page));
     if (options_.size > 1)
-      meet(std::move(listener));
+      meet(std::move(sockets));
     else if (elastic())
       driver_.run([&] { begin_epochs(); });
     if (elastic() && start.entry == WorldEntry::first) {
@@ -147,10 +147,10 @@ void NativeWorld::watch_parts(ringlet::World& world) {
   parts_watch_ = std::make_unique<PartsWatch>(driver_.loop(), world, config_.on_parts ? config_.on_parts : say, config_.parts_watch);
 }
 
-void NativeWorld::meet(UniqueFd listener) {
+void NativeWorld::meet(MeetingSockets sockets) {
   DoneFlag done;
   Status outcome;
-  const auto presence = std::make_shared<PresenceReport>(UniqueFd(config_.web.presence_descriptor.value_or(-1)));
+  const auto presence = std::make_shared<PresenceReport>(std::move(sockets.web.presence));
   MeetingOptions options = config_.meeting;
   if (elastic()) options.door = door()->address();
   options.on_waiting = [rank = options_.rank](const std::string& text) { tell(rank, text); };
@@ -172,8 +172,8 @@ void NativeWorld::meet(UniqueFd listener) {
           outcome = status;
           driver_.set(done);
         };
-        if (listener) {
-          auto adopted = network_->adopt_listener(std::move(listener), incoming_->acceptor());
+        if (sockets.listener) {
+          auto adopted = network_->adopt_listener(std::move(sockets.listener), incoming_->acceptor());
           if (!adopted.ok()) return on_met(adopted.status());
           meeting_->use_listener(std::move(adopted).value());
         }

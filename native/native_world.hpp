@@ -50,8 +50,8 @@ class MeetingStop {
 /// (shared_group.hpp). Any thread.
 class NativeWorld {
  public:
-  /// Meets the other ranks, where `listener` is set at this socket. Throws the reason where they do not meet.
-  explicit NativeWorld(const WorldConfig& config, const WorldStart& start, UniqueFd listener = {});
+  /// Meets the other ranks, at the socket that is given, if any. Throws the reason where they do not meet.
+  explicit NativeWorld(const WorldConfig& config, const WorldStart& start, MeetingSockets sockets = {});
   /// Says goodbye to the other ranks, and waits at most the close timeout.
   ~NativeWorld();
   NativeWorld(const NativeWorld&) = delete;
@@ -95,7 +95,7 @@ class NativeWorld {
   class StopSwitch;
 
   void open(web::PageBundle page);
-  void meet(UniqueFd listener);
+  void meet(MeetingSockets sockets);
   void begin_epochs();
   void follow(const ringlet::World& before, const Succession& succession);
   void end_meeting(const Status& why, Instant since);

@@ -17,30 +17,28 @@ namespace {
 
 constexpr std::int64_t kMaxPageBytes = 256 << 20;
 
-[[noreturn]] void refuse_page(int descriptor, const std::string& reason) {
-  throw InvalidArgument({Errc::invalid_argument, fmt::format("RINGLET_PAGE_FD is {}: {}", descriptor, reason)});
+[[noreturn]] void refuse_page(const std::string& reason) {
+  throw InvalidArgument({Errc::invalid_argument, "the page of RINGLET_PAGE_FD: " + reason});
 }
 
 }  // namespace
 
-web::PageBundle read_page(const WebConfig& config) {
-  if (!config.page_descriptor) return {};
-  const int descriptor = *config.page_descriptor;
+web::PageBundle read_page(const UniqueFd& file) {
+  if (!file) return {};
   struct stat status{};
-  if (::fstat(descriptor, &status) != 0) refuse_page(descriptor, std::strerror(errno));
+  if (::fstat(file.get(), &status) != 0) refuse_page(std::strerror(errno));
   if (!S_ISREG(status.st_mode) || status.st_size > kMaxPageBytes)
-    refuse_page(descriptor, fmt::format("it must be a file of at most {} bytes; it is set by `ringlet serve`", kMaxPageBytes));
+    refuse_page(fmt::format("it must be a file of at most {} bytes; it is set by `ringlet serve`", kMaxPageBytes));
   std::vector<std::byte> packed(static_cast<std::size_t>(status.st_size));
   std::size_t done = 0;
   while (done < packed.size()) {
-    const ssize_t count = ::pread(descriptor, packed.data() + done, packed.size() - done, static_cast<off_t>(done));
+    const ssize_t count = ::pread(file.get(), packed.data() + done, packed.size() - done, static_cast<off_t>(done));
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) refuse_page(descriptor, count == 0 ? "it became shorter" : std::strerror(errno));
+    if (count <= 0) refuse_page(count == 0 ? "it became shorter" : std::strerror(errno));
     done += static_cast<std::size_t>(count);
   }
-  ::close(descriptor);
   auto page = web::PageBundle::unpack(std::move(packed));
-  if (!page.ok()) refuse_page(descriptor, page.status().text());
+  if (!page.ok()) refuse_page(page.status().text());
   return std::move(page).value();
 }
 

@@ -22,7 +22,9 @@ namespace ringlet::native {
 struct GivenSockets {
   std::optional<int> listener{};                // rank 0: listens at the coordinator's address
   std::optional<int> door{};                    // listens, in place of DoorOptions' hosts and port
-  std::optional<int> page{};                    // listens for guests of an elastic world; each rank of this machine may have it
+  std::optional<int> page_socket{};             // listens for guests of an elastic world; each rank of this machine may have it
+  std::optional<int> page{};                    // a file: WebFiles
+  std::optional<GivenDescriptor> presence{};    // likewise
   std::optional<GivenDescriptor> membership{};  // for MembershipLog
 };
 

@@ -13,9 +13,15 @@ namespace ringlet::native {
 
 class MeetingStop;
 
+/// With which the first world of a process meets.
+struct MeetingSockets {
+  UniqueFd listener{};
+  WebFiles web{};  // of a world that is not elastic; else the door has them
+};
+
 /// Duplicates of GivenSockets.
 struct WorldSockets {
-  UniqueFd listener{};
+  MeetingSockets meeting{};
   DoorSockets door{};
   UniqueFd membership{};
 };

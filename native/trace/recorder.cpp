@@ -290,7 +290,7 @@ void Recorder::finish() {
                      file_.dropped(), settings_.most_bytes >> 20));
   if (names_file_ && largest_world_ > 1 && settings_.rank == 0 && settings_.joined_in_epoch == 0)
     warn(fmt::format(
-        "each rank's part of the trace is beside '{0}' on its machine, this one's is '{1}'; `ringlet trace merge {0}` makes one "
+        "each rank's part of the trace is beside '{0}' on its machine, this one's is '{1}'; `ringlet trace merge '{0}'` makes one "
         "file of those that are in one directory",
         settings_.file, file_.path()));
 }

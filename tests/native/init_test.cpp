@@ -3,8 +3,10 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "tests/native/ranks.hpp"
 #include "tests/transport/raw_socket.hpp"
 #include "transport/unique_fd.hpp"
+#include "transport/web/page_bundle.hpp"
 
 using namespace ringlet;
 using namespace ringlet::test;
@@ -100,6 +103,26 @@ TEST_CASE("where no descriptor is left, a rank does without what only tells its 
   CHECK(parsed.duplicate());
   const NoDescriptorsLeft none;
   CHECK_FALSE(parsed.duplicate());
+}
+
+TEST_CASE("each group of a process that serves a page has it") {
+  const std::vector<std::byte> packed = web::PageBundle::pack({});
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  REQUIRE(std::fwrite(packed.data(), 1, packed.size(), file.get()) == packed.size());
+  REQUIRE(std::fflush(file.get()) == 0);
+  std::array<int, 2> ends{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+  const UniqueFd ours(ends[0]), theirs(ends[1]);
+  ::setenv("RINGLET_PAGE_FD", std::to_string(::fileno(file.get())).c_str(), 1);
+  ::setenv("RINGLET_PRESENCE_FD", native::describe_descriptor(theirs.get())->c_str(), 1);
+  for (int times = 0; times < 2; ++times) {
+    const Group group = init({.rank = 0, .world_size = 1, .elastic = true});
+    CHECK(group.size() == 1);
+  }
+  for (const char* name : {"RINGLET_PAGE_FD", "RINGLET_PRESENCE_FD"}) ::unsetenv(name);
+  // What stands at these numbers is still theirs.
+  CHECK(native::describe_descriptor(::fileno(file.get())));
+  CHECK(::send(theirs.get(), "x", 1, MSG_DONTWAIT) == 1);
 }
 
 TEST_CASE("init() that fails before the ranks meet leaves no descriptor open") {

@@ -52,8 +52,9 @@ void run_worlds(int size, const std::function<void(const std::weak_ptr<native::N
         config.meeting.world_id = 4711;
         if (rank == 0) config.given.listener = coordinator.descriptor;
         if (configure) configure(config);
-        auto owner =
-            std::make_shared<native::NativeWorld>(config, native::make_start(config), UniqueFd(config.given.listener.value_or(-1)));
+        native::MeetingSockets sockets;
+        sockets.listener.reset(config.given.listener.value_or(-1));
+        auto owner = std::make_shared<native::NativeWorld>(config, native::make_start(config), std::move(sockets));
         const std::weak_ptr<native::NativeWorld> world = owner;
         group.emplace(std::make_shared<native::SharedGroup>(std::move(owner)));
         // Without this wait, a rank that has not yet been told to begin could meet the failure of one that has begun.

@@ -51,7 +51,7 @@ job::JobResult launch(const LaunchOptions& options) {
   if (options.page_fd) with_page.push_back({"RINGLET_PAGE_FD", *options.page_fd});
   if (options.page_socket) with_page.push_back({"RINGLET_PAGE_SOCKET_FD", *options.page_socket});
   if (options.guests > 0)
-    settings.inherited.push_back({"RINGLET_PRESENCE_FD", guests.emplace(loop, options.guests, runner.output()).writer.get()});
+    settings.inherited.push_back({"RINGLET_PRESENCE_FD", guests.emplace(loop, options.guests, runner.output()).writer.get(), true});
 
   job::JobOptions job = options.job;
   job.answer_time.reset();  // this machine answers, however busy it is

@@ -19,8 +19,18 @@ namespace ringlet::launch {
 
 namespace {
 
+std::vector<InheritedFd> list_inherited(const RankStart& start, const UniqueFd& memberships) {
+  std::vector<InheritedFd> all{{"RINGLET_MEMBERSHIP_FD", memberships.get(), true}};
+  if (start.trace_fd >= 0) all.push_back({"RINGLET_TRACE_FD", start.trace_fd, true});
+  const auto add = [&all](const std::vector<InheritedFd>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  add(start.settings.inherited_by_all);
+  if (start.number == 0) add(start.inherited_by_rank_0);
+  return all;
+}
+
 // Beyond the standard three, a descriptor keeps its number: no other that the rank inherits can have the same.
-std::vector<int> make_descriptors(const RankStart& start, int rank, const PipeEnds& out, const PipeEnds& err, const UniqueFd& memberships) {
+std::vector<int> make_descriptors(const RankStart& start, int rank, const PipeEnds& out, const PipeEnds& err,
+                                  const std::vector<InheritedFd>& inherited) {
   const bool reads = start.job.has_input && static_cast<int>(start.job.input_rank) == rank;
   std::vector<int> descriptors{reads ? start.stdin_fd : -1, out.write_end.get(), err.write_end.get()};
   const auto inherit = [&](int fd) {
@@ -30,11 +40,7 @@ std::vector<int> make_descriptors(const RankStart& start, int rank, const PipeEn
   };
   inherit(start.failure_fd);
   inherit(start.guard_fd);
-  inherit(memberships.get());
-  if (start.trace_fd >= 0) inherit(start.trace_fd);
-  for (const InheritedFd& inherited : start.settings.inherited_by_all) inherit(inherited.fd);
-  if (start.number == 0)
-    for (const InheritedFd& inherited : start.inherited_by_rank_0) inherit(inherited.fd);
+  for (const InheritedFd& one : inherited) inherit(one.fd);
   return descriptors;
 }
 
@@ -46,20 +52,15 @@ RankPipes RankProcess::start(const RankStart& start, std::function<void()> on_de
   PipeEnds err = open_pipe(UV_NONBLOCK_PIPE, 0);
   PipeEnds memberships = open_socket_pair();
   std::vector<std::string> environment = make_rank_environment(start);
-  if (const auto socket = native::describe_descriptor(memberships.write_end.get()))
-    environment.push_back("RINGLET_MEMBERSHIP_FD=" + *socket);
-  if (start.trace_fd >= 0)
-    if (const auto file = native::describe_descriptor(start.trace_fd)) environment.push_back("RINGLET_TRACE_FD=" + *file);
-  for (const InheritedFd& inherited : start.settings.inherited_by_all)
-    environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));
-  if (start.number == 0)
-    for (const InheritedFd& inherited : start.inherited_by_rank_0)
-      environment.push_back(fmt::format("{}={}", inherited.variable, inherited.fd));
+  const std::vector<InheritedFd> inherited = list_inherited(start, memberships.write_end);
+  for (const InheritedFd& one : inherited)
+    if (const auto told = one.with_file ? native::describe_descriptor(one.fd) : std::to_string(one.fd))
+      environment.push_back(fmt::format("{}={}", one.variable, *told));
   std::vector<std::string> arguments{start.settings.helper_path,     kRankCommand,
                                      std::to_string(::getpid()),     std::to_string(start.failure_fd),
                                      std::to_string(start.guard_fd), start.job.program};
   arguments.insert(arguments.end(), start.job.arguments.begin(), start.job.arguments.end());
-  ChildOptions child{std::move(arguments), make_descriptors(start, exit_.rank, out, err, memberships.write_end), std::move(environment),
+  ChildOptions child{std::move(arguments), make_descriptors(start, exit_.rank, out, err, inherited), std::move(environment),
                      start.job.directory};
   on_dead_ = std::move(on_dead);
   on_reaped_ = std::move(on_reaped);

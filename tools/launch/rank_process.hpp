@@ -16,10 +16,11 @@
 
 namespace ringlet::launch {
 
-/// A descriptor that ranks get, and the variable that tells it the number.
+/// A descriptor that ranks get, and the variable that tells it.
 struct InheritedFd {
   const char* variable;
   int fd;
+  bool with_file = false;  // told with what it stands for, so that what ranks start does not take another for it
 };
 
 /// The launcher's or agent's own part in how ranks start.
