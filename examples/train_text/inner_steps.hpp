@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "batches.hpp"
@@ -30,7 +31,7 @@ class InnerSteps {
   int done() const { return done_; }
   /// How many sequences of the step under way, or of the last one, are this rank's.
   int share() const { return mine_.count; }
-  /// The mean loss of these in the last step.
+  /// The mean loss of these in the last step; NaN before the first.
   double loss() const { return loss_; }
   /// How many sequences this rank has computed, and for how many seconds.
   ///@{
@@ -53,7 +54,7 @@ class InnerSteps {
   std::string problem_;
   int first_ = -1;
   int done_ = 0;
-  double loss_ = 0;
+  double loss_ = std::numeric_limits<double>::quiet_NaN();
   double samples_ = 0;
   double seconds_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <ringlet/tensor.hpp>
 #include <string>
 #include <vector>
@@ -64,7 +65,7 @@ class Run {
   std::function<void()> on_loss;
   Exchange exchange_of_loss();
 
-  double loss() const { return loss_; }                        // of the whole batch, in the last step
+  double loss() const { return loss_; }                        // of the whole batch, in the last step; NaN before the first
   double validation_loss() const { return validation_loss_; }  // of the last evaluation of the held-out text
   const std::vector<int>& counts() const { return counts_; }   // how many sequences each rank takes in this step
   int share() const { return slice_of_batch().count; }
@@ -127,7 +128,7 @@ class Run {
   std::uint64_t my_hash_ = 0;
   std::vector<std::uint64_t> all_hashes_;
 
-  double loss_ = 0;
+  double loss_ = std::numeric_limits<double>::quiet_NaN();
   double validation_loss_ = 0;
   int samples_since_speeds_ = 0;
   double seconds_since_speeds_ = 0;

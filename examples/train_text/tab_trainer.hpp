@@ -86,7 +86,7 @@ enum TrainTextNumber : std::int32_t {
   TRAIN_TEXT_RANKS,
   TRAIN_TEXT_STEP,             ///< number of steps done
   TRAIN_TEXT_STEPS,            ///< number of steps in the whole run
-  TRAIN_TEXT_LOSS,             ///< of the last step, nats per byte: of the whole batch, or of this rank's share where it trains alone
+  TRAIN_TEXT_LOSS,             ///< of the last step's batch, nats per byte; this rank's share where it trains alone; NaN before the first
   TRAIN_TEXT_VALIDATIONS,      ///< number of evaluations of the held-out text so far
   TRAIN_TEXT_VALIDATION_LOSS,  ///< of the last evaluation
   TRAIN_TEXT_BATCH,            ///< sequences of a step

@@ -137,7 +137,7 @@ class Reporter {
 
   /** As long as no loss is known, steps are those of the state that the others have given to this rank. */
   #isBeforeFirstStep({ step, loss }: TrainerNumbers): boolean {
-    return !this.#prepared || (loss === 0 && step !== this.#step);
+    return !this.#prepared || (Number.isNaN(loss) && step !== this.#step);
   }
 
   #tellPrepared({ step, steps, batch, parameters, averageEvery }: TrainerNumbers): void {

@@ -18,6 +18,7 @@ class ScriptedTrainer {
 
   constructor(acts: readonly (readonly [number, Partial<TrainerNumbers>])[]) {
     this.#acts = acts;
+    this.#numbers.loss = NaN;
   }
   get next(): number {
     return this.#acts[this.#at]?.[0] ?? next.end;
@@ -123,7 +124,17 @@ test('what the trainer finds wrong ends the training', async () => {
 class TrainerOfFewAverages {
   readonly begun: number[] = [];
   readonly parameters = { w: Float32Array.of(0) };
-  readonly numbers = { steps: 6, averageEvery: 2, parameters: 1, step: 0, loss: 0, share: 3, batch: 4, context: 8, secondsPerSample: 0.02 };
+  readonly numbers = {
+    steps: 6,
+    averageEvery: 2,
+    parameters: 1,
+    step: 0,
+    loss: NaN,
+    share: 3,
+    batch: 4,
+    context: 8,
+    secondsPerSample: 0.02,
+  };
   readonly problem = 'the loss of step 3 is nan';
   next: number = next.outer;
   isDone = false;
