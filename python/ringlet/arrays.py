@@ -210,6 +210,8 @@ _KINDS = {"torch": TorchKind, "jax": JaxKind, "jaxlib": JaxKind, "mlx": MlxKind}
 def kind_of(array: Any) -> Any:
     """The kind of an array. Lists and tuples are none: they are trees."""
     if isinstance(array, np.ndarray):
+        if isinstance(array, np.ma.MaskedArray):
+            raise InvalidArgument("a masked array would lose its mask; give its filled(), or its data where every element counts")
         return NumpyKind
     if isinstance(array, (list, tuple)):
         raise TypeError(f"a {type(array).__name__} is no array; numpy.asarray() makes one of numbers")

@@ -103,6 +103,7 @@ def test_what_is_no_array_of_ours(alone):
         (np.zeros(2, [("a", "u1"), ("b", "f4")])["b"], "multiples|aligned"),
         (np.zeros(9, np.uint8)[1:].view(np.float32), "aligned"),
         (np.zeros((1,) * 9), "axes"),
+        (np.ma.masked_greater(np.arange(3.0), 1), "lose its mask"),
         (object(), "a object is no array"),
     ]:
         with pytest.raises(ringlet.InvalidArgument, match=text):
