@@ -239,7 +239,7 @@ TEST_CASE("parts that were written without the launcher are merged by the comman
   const std::string file = directory.path() + "/t.json";
   const Outcome ran = run_command({"launch", "-n", "2", "--", RINGLET_COLLECTIVE_LOOP, "--rounds", "8"}, {{"RINGLET_TRACE", file}});
   REQUIRE(ran.exit_code == 0);
-  CHECK_THAT(ran.err, Contains("`ringlet trace merge " + file + "`"));
+  CHECK_THAT(ran.err, Contains("`ringlet trace merge '" + file + "'`"));
   const Outcome merged = run_command({"trace", "merge", file, "--json"});
   CAPTURE(merged.out, merged.err);
   CHECK(merged.exit_code == 0);

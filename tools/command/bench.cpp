@@ -112,7 +112,8 @@ std::optional<std::string> convert(BenchCommandLine& line) {
   std::istringstream sizes(line.sizes);
   for (std::string text; std::getline(sizes, text, ',');) {
     const auto bytes = parse_size(text);
-    if (!bytes) return fmt::format("--sizes {}: '{}' is not a size; write it as 4, 16KiB, 1MiB or 1GiB", line.sizes, text);
+    if (!bytes)
+      return fmt::format("--sizes {}: '{}' is not a size of at most 1024GiB; write it as 4, 16KiB, 1MiB or 1GiB", line.sizes, text);
     if (*bytes < size_of(*dtype))
       return fmt::format("--sizes {}: '{}' is less than one element of {}, {} bytes", line.sizes, text, line.dtype, size_of(*dtype));
     plan.sizes.push_back(*bytes);

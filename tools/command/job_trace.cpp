@@ -102,8 +102,10 @@ void JobTrace::merge(const job::JobResult& result) {
     if (parts_->is_whole(parts[part]) && parts_->error_of(parts[part]).empty()) add_to(endless, describe(parts[part], result.ranks));
   if (!endless.empty()) tell(fmt::format("the trace of {} ends early: its process was killed, or could not write on", endless));
   if (merged.dropped > 0) tell(fmt::format("the trace lacks {} events, as the ranks have said", merged.dropped));
-  tell(fmt::format("the trace is in '{}': {} events of {} {}; open it in https://ui.perfetto.dev, or sum it up: ringlet trace summary {}",
-                   parts_->file(), merged.events, parts.size(), parts.size() == 1 ? "process" : "processes", parts_->file()));
+  tell(
+      fmt::format("the trace is in '{0}': {1} events of {2} {3}; open it in https://ui.perfetto.dev, or sum it up: ringlet trace "
+                  "summary '{0}'",
+                  parts_->file(), merged.events, parts.size(), parts.size() == 1 ? "process" : "processes"));
 }
 
 void JobTrace::finish(const job::JobResult& result) {
@@ -114,7 +116,7 @@ void JobTrace::finish(const job::JobResult& result) {
     tell(fmt::format("the trace '{0}' was not put together: {1}{2}", parts_->file(), error.what(),
                      parts_->processes().empty() ? ""
                                                  : fmt::format("; its parts, as far as they are written, stay beside it, and `ringlet "
-                                                               "trace merge {}` tries again",
+                                                               "trace merge '{}'` tries again",
                                                                parts_->file())));
   }
 }
