@@ -1,7 +1,8 @@
 // A native rank that trains with browsers and Node: native_trainer STEPS PAUSE_MS FOLDER [CHECKPOINTS]. It does what
 // wasm/tests/training/elastic_program.ts does, and writes a line for each step that it commits to FOLDER/PROCESS: the step, the number of
 // ranks, the epoch, a hash of the state. Each tenth step is saved to CHECKPOINTS; with --sharded in its place the state is in shards. With
-// --loop it does what wasm/tests/training/own_loop.ts does: no trainer, but a loop of its own. With --outer WIRE OVERLAP it trains with few
+// --loop it does what wasm/tests/training/own_loop.ts does: no trainer, but a loop of its own, to the step in which rank 0 finds the file
+// FOLDER/end (STEPS, which then counts for nothing, may be 0). With --outer WIRE OVERLAP it trains with few
 // averages, as wasm/tests/training/outer_program.ts does: a line then has the number of averages, and a hash of the shared parameters.
 // Before it come lines with the number of each inner step, and the rank that this one was.
 #include <unistd.h>
@@ -162,26 +163,28 @@ void share(Group& world, Model& model) {
   model = copy;
 }
 
-/// Counts the step where all agree on it.
-void take_step(Group& world, Model& model, std::ofstream& journal) {
+/// Counts the step where all agree on it. Returns whether it is the last one, which it is if one rank says so.
+bool take_step(Group& world, Model& model, bool is_last, std::ofstream& journal) {
   const std::int32_t step = model.steps[0];
   std::vector<float> sums(model.exact.size());
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<float>((static_cast<std::size_t>(step) * 7 + i) % 13);
+  sums.push_back(is_last ? 1 : 0);
   world.all_sum(sums);
-  if (!world.agree(true)) return;
-  for (std::size_t i = 0; i < sums.size(); ++i) model.exact[i] += sums[i] / static_cast<float>(world.size());
+  if (!world.agree(true)) return false;
+  for (std::size_t i = 0; i < model.exact.size(); ++i) model.exact[i] += sums[i] / static_cast<float>(world.size());
   ++model.steps[0];
   write_line(journal, static_cast<std::uint64_t>(step), world, tree_of(model));
+  return sums.back() > 0;
 }
 
 /// Goes on after losses by itself. Rank 0 revokes the epoch where it finds the file FOLDER/revoke, which it removes.
 void loop(char** argv) {
-  const std::int32_t steps = std::atoi(argv[1]);
+  const std::string folder = std::string(argv[3]) + "/";
   std::ofstream journal = open_journal(argv);
   Model model;
   Group world = init();
-  bool is_new = true;
-  while (model.steps[0] < steps) {
+  bool is_new = true, is_over = false;
+  while (!is_over) {
     try {
       if (auto next = world.admit()) {
         world = next->world;
@@ -189,9 +192,9 @@ void loop(char** argv) {
       }
       if (is_new) share(world, model);
       is_new = false;
-      if (world.rank() == 0 && world.guests() > 0 && std::filesystem::remove(std::string(argv[3]) + "/revoke")) world.revoke();
+      if (world.rank() == 0 && world.guests() > 0 && std::filesystem::remove(folder + "revoke")) world.revoke();
       pause(world, argv[2]);
-      take_step(world, model, journal);
+      is_over = take_step(world, model, world.rank() == 0 && std::filesystem::exists(folder + "end"), journal);
     } catch (const Error& error) {
       if (error.status().code() != Errc::peer_lost && error.status().code() != Errc::cancelled) throw;
       std::printf("epoch %u: %s, rank %d\n", world.epoch(), name_of(error.status().code()).data(), error.status().rank());

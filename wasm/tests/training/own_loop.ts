@@ -10,6 +10,7 @@ export class OwnLoop {
   readonly changes: Change[] = [];
   world: Group;
   isOver = false;
+  #isLast = false;
 
   constructor(
     world: Group,
@@ -19,10 +20,10 @@ export class OwnLoop {
     this.world = world;
   }
 
-  /** Counts steps with the others to the end, and leaves. */
-  async run(steps: number): Promise<void> {
+  /** Counts steps with the others until rank 0 says that one was the last, and leaves. */
+  async run(): Promise<void> {
     try {
-      for (let isNew = true; (this.model.steps[0] ?? 0) < steps;) {
+      for (let isNew = true; !this.#isLast;) {
         try {
           if (isNew) await this.#takeState();
           isNew = false;
@@ -57,10 +58,14 @@ export class OwnLoop {
   async #takeStep(): Promise<void> {
     const { exact, steps } = this.model;
     const step = steps[0] ?? 0;
-    const sums = await this.world.allSum(Float32Array.from(exact, (_, i) => (step * 7 + i) % 13));
+    // The last element is 1 in the last step.
+    const sums = await this.world.allSum(
+      Float32Array.from({ length: exact.length + 1 }, (_, i) => (i < exact.length ? (step * 7 + i) % 13 : 0)),
+    );
     if (!(await this.world.agree(true))) return;
     exact.forEach((value, i) => (exact[i] = value + Math.fround((sums[i] ?? 0) / this.world.size)));
     steps[0] = step + 1;
     this.diary.journal.push([step, this.world.size, this.world.epoch, this.model.hash()]);
+    this.#isLast = (sums.at(-1) ?? 0) > 0;
   }
 }

@@ -1,10 +1,10 @@
-// A guest of a process of its own: node own_loop_guest.mjs LINK STEPS. It prints each step that it counts.
+// A guest of a process of its own: node own_loop_guest.mjs LINK. It prints each step that it counts.
 import { newDiary } from './elastic_program.js';
 import { OwnLoop } from './own_loop.js';
 
 const { join } = (await import('ringlet' as string)) as typeof import('../../src/node.js');
-const [url = '', steps = '0'] = process.argv.slice(2);
+const [url = ''] = process.argv.slice(2);
 const diary = newDiary();
 const loop = new OwnLoop(await join({ url, name: 'another process' }), diary);
 setInterval(() => console.log(diary.journal.length), 5).unref();
-await loop.run(Number(steps));
+await loop.run();

@@ -6,10 +6,9 @@ const diary = newDiary();
 Object.assign(globalThis, { diary });
 // The package lies beside the page.
 const { join } = (await import(new URL('ringlet/index.js', location.href).href)) as typeof import('../../src/index.js');
-const steps = Number((document.querySelector('meta[name=plan]')?.getAttribute('content') ?? '').split(' ')[0]);
 const loop = new OwnLoop(await join({ url: location.href }), diary);
 Object.assign(globalThis, { revoke: () => loop.world.revoke() });
-loop.run(steps).then(
+loop.run().then(
   () => (diary.end = 'well'),
   (error: unknown) => (diary.end = String(error)),
 );
