@@ -126,6 +126,26 @@ TEST_CASE("a rank that does not vote counts as false") {
   });
 }
 
+TEST_CASE("a rank that tells of calls of agree() that cannot be is given up") {
+  run_elastic(
+      3,
+      [](Group& world) {
+        if (world.rank() == 2) return;
+        if (world.rank() == 1) {
+          native::Votes& votes = world.shared().world()->votes();
+          const std::lock_guard lock(votes.mutex);
+          votes.settle(std::vector<native::Votes::Told>{{-1000, 0, 0, 0}}, 0);
+        }
+        const std::string text = failure_of<ProtocolError>([&] {
+          while (world.agree(true)) continue;
+        });
+        expect(text.find("rank 1 tells of -") != std::string::npos && text.find("calls of agree(), which cannot be") != std::string::npos,
+               text);
+        if (world.rank() == 0) expect(world.reform().world.size() == 1, "the other one goes on");
+      },
+      OnSplit::fork);
+}
+
 TEST_CASE("what is for elastic groups is refused elsewhere") {
   test::run_ranks(2, [](Group& world) {
     const std::string advice = "RINGLET_ELASTIC=on";
