@@ -73,6 +73,14 @@ test('a tab that comes to a training that runs shows its step, and no loss as lo
   await page.context().close();
 });
 
+test('a group that has gone back to an earlier state loses what came after it from the chart', async () => {
+  const { page } = await openPage(browser, { viewport: phone });
+  await page.goto(`${url}#token=back`);
+  await page.getByText('9.000 now. Of the validation: 2.267.').waitFor({ timeout: 10_000 });
+  assert.equal(await text(page, 'step'), '81 of 200');
+  await page.context().close();
+});
+
 test('all steps are done at the end, also those that this tab has left to the others', async () => {
   const { page } = await openPage(browser, { viewport: phone });
   await page.goto(`${url}#token=finished`);

@@ -42,6 +42,8 @@ export const scripts: Readonly<Record<string, News[]>> = {
   training,
   finished: [...training, { kind: 'finished', parameterHash: '0123456789abcdef' }],
   late: [...training.slice(0, 5), { kind: 'prepared', step: 120, steps: 200, batch: 16, parameters: 112_896, averageEvery: 0 }],
+  // The group has gone back to a checkpoint of step 80.
+  back: [...training, { kind: 'step', step: 81, loss: 9, numbers: numbers(81) }],
   wrong: [{ kind: 'connecting' }, failed({ code: 'authentication', message: 'the token is not the one of this world', during: 'looking' })],
   complete: [{ kind: 'connecting' }, failed({ code: 'invalid_argument', message: 'the group is complete', during: 'looking' })],
   crashes: training,
