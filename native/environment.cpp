@@ -111,7 +111,7 @@ void use_hostfile(const Settings& settings, const Variables& variables, WorldCon
   if (!settings.rank)
     refuse(fmt::format("{} is set, but no rank; set RINGLET_RANK (or MLX_RANK) to this process' line of '{}', counted from 0",
                        settings.hostfile->name, settings.hostfile->value));
-  config.meeting.roster = parse_hostfile(settings.hostfile->value, read_named_file(*settings.hostfile));
+  config.meeting.roster = parse_hostfile(settings.hostfile->value, read_named_file(*settings.hostfile, config.interrupted));
   for (const auto* setting : {&settings.reach.listen, &settings.reach.advertise})
     if (*setting)
       refuse(fmt::format("{} and {} are set, but '{}' says already where each rank listens; keep one", (*setting)->name,
@@ -279,7 +279,7 @@ std::string read_token(const InitOptions& options, const Variables& variables) {
   if (const auto token = text_setting(options.token, "the option token", variables, {"RINGLET_TOKEN"}))
     return check_token(token->name, token->value);
   if (const auto file = first_set(variables, {"RINGLET_TOKEN_FILE"}))
-    return check_token(fmt::format("'{}' ({})", file->value, file->name), read_named_file(*file));
+    return check_token(fmt::format("'{}' ({})", file->value, file->name), read_named_file(*file, options.interrupted));
   return {};
 }
 

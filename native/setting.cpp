@@ -76,8 +76,10 @@ Result<PortRange> ports_setting(const Variables& variables) {
   return Status{Errc::invalid_argument, fmt::format("RINGLET_PORTS is '{}'; write FIRST-LAST, a port, or any", *text)};
 }
 
-std::string read_named_file(const Setting& setting) {
-  auto text = read_input_file(setting.value);
+std::string read_named_file(const Setting& setting, std::function<bool()> interrupted) {
+  auto text = read_input_file(setting.value, {.interrupted = std::move(interrupted)});
+  if (text.status().code() == Errc::cancelled)
+    throw Cancelled({Errc::cancelled, fmt::format("init() was interrupted while it read '{}' ({})", setting.value, setting.name)});
   if (!text.ok())
     refuse(fmt::format("{} is '{}', which cannot be read: {}; check the path", setting.name, setting.value, text.status().text()));
   return std::move(text).value();

@@ -48,7 +48,7 @@ Duration duration_setting(const std::optional<std::chrono::milliseconds>& option
 bool switch_setting(const std::optional<bool>& option, const Variables& variables, std::string_view name, bool otherwise);
 /// The ports that RINGLET_PORTS allows; any where it is not set. `invalid_argument` that says what is possible.
 Result<PortRange> ports_setting(const Variables& variables);
-/// Reads the file that the setting names.
-std::string read_named_file(const Setting& setting);
+/// Reads the file that the setting names; also throws `Cancelled` where `interrupted`, asked ten times a second, says so.
+std::string read_named_file(const Setting& setting, std::function<bool()> interrupted);
 
 }  // namespace ringlet::native

@@ -231,16 +231,21 @@ def test_ctrl_c_interrupts_waiting(tmp_path, wait):
     assert [rank.returncode for rank in ranks] == [0, 0]
 
 
-def test_ctrl_c_interrupts_init():
+@pytest.mark.parametrize("waits_for", ["other ranks", "a token"])
+def test_ctrl_c_interrupts_init(tmp_path, waits_for):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
+    environment = dict(os.environ)
+    if waits_for == "a token":
+        os.mkfifo(tmp_path / "token")
+        environment["RINGLET_TOKEN_FILE"] = str(tmp_path / "token")
     program = f"""
 import os, signal, threading, ringlet
 signal.signal(signal.SIGINT, signal.default_int_handler)
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 ringlet.init(rank=0, world_size=2, coordinator='127.0.0.1:{port}', connect_timeout=600)
 """
-    done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, timeout=120, env=environment)
     assert "KeyboardInterrupt" in done.stderr and "InvalidArgument" not in done.stderr and done.returncode != 0
 
 

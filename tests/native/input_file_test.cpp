@@ -60,6 +60,9 @@ TEST_CASE("a named pipe waits for its writer, and not without an end") {
   const std::string path = directory.path() + "/fifo";
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
   CHECK_THAT(refusal(path, {.longest_silence = std::chrono::milliseconds(1)}), Contains("nothing came"));
+  int asked = 0;
+  const auto stopped = read_input_file(path, {.interrupted = [&] { return ++asked == 2; }});
+  CHECK(stopped.status().code() == Errc::cancelled);
   // The writer's opening waits for the reader's.
   std::thread writer([&] { std::ofstream(path) << "alpha\n"; });
   CHECK(read_input_file(path).value() == "alpha\n");
