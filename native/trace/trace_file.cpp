@@ -1,20 +1,15 @@
 #include "native/trace/trace_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <system_error>
 #include <utility>
 
 #include "core/base/printable.hpp"
@@ -41,42 +36,6 @@ UniqueFd take_given_file(const GivenDescriptor& given) {
   // A forked process that comes to a group, too, would write into the same file.
   if (own) ::close(given.number);
   return own;
-}
-
-std::optional<std::string> find_obstacle(const std::string& file) {
-  std::error_code failure;
-  const auto named = std::filesystem::symlink_status(file, failure), there = std::filesystem::status(file, failure);
-  if (std::filesystem::is_directory(there)) return "it is a directory";
-  if (std::filesystem::is_symlink(named) && !std::filesystem::exists(there)) return "it is a symbolic link to nothing";
-  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) return "it is a device, a pipe or a socket, and no file";
-  return std::nullopt;
-}
-
-std::string behind_links(const std::string& file) {
-  std::error_code failure;
-  if (!std::filesystem::is_symlink(file, failure)) return file;
-  const std::filesystem::path target = std::filesystem::canonical(file, failure);
-  return failure ? file : target.string();
-}
-
-int open_alone(const std::string& path) {
-  constexpr int kTries = 100;
-  for (int tries = 0; tries < kTries; ++tries) {
-    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    struct stat opened{}, named{};
-    // Devices and pipes have no content to be destroyed.
-    if (file < 0 || ::fstat(file, &opened) != 0 || !S_ISREG(opened.st_mode)) return file;
-    const bool is_taken = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    // The process that had the file may have renamed it before it let go.
-    const bool is_there = ::stat(path.c_str(), &named) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
-    if (!is_taken && is_there && ::ftruncate(file, 0) == 0) return file;
-    const int error = is_taken ? EWOULDBLOCK : errno;
-    ::close(file);
-    errno = error;
-    if (is_taken || is_there) return -1;
-  }
-  errno = EBUSY;
-  return -1;
 }
 
 std::string writer_of(const std::string& path) {

@@ -2,13 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <ringlet/error.hpp>
 #include <string>
 #include <string_view>
 
 #include "native/given_descriptor.hpp"
-#include "native/trace/output_file.hpp"
+#include "native/output_file.hpp"
 
 namespace ringlet::native {
 
@@ -21,21 +20,12 @@ std::string part_of_rank(int rank, std::uint32_t joined_in_epoch);
 /// Takes over a file that a launcher has opened, by GivenDescriptor::duplicate().
 UniqueFd take_given_file(const GivenDescriptor& given);
 
-/// Why this is the name of no file: "it is a directory". Nothing where it is a file's, or still free.
-std::optional<std::string> find_obstacle(const std::string& file);
-/// Where a file of this name is, behind symbolic links to one that is there.
-std::string behind_links(const std::string& file);
-
 /// Another process writes the file.
 class TraceFileInUse final : public InvalidArgument {
  public:
   using InvalidArgument::InvalidArgument;
 };
 
-/// Opens a file to be written from its start, which is locked (flock) until it is closed, in forked processes too. Returns -1 and errno
-/// where that fails; then the file is as it was, with EWOULDBLOCK where another process has locked it. Where the file system knows no
-/// locks, it is opened without one.
-int open_alone(const std::string& path);
 /// Who writes the trace that is locked, as its first event says: "process 4711 (train on alpha)".
 std::string writer_of(const std::string& path);
 

@@ -12,7 +12,7 @@
 #include <ringlet/trace.hpp>
 #include <string>
 
-#include "native/trace/output_file.hpp"
+#include "native/output_file.hpp"
 #include "tests/temporary_directory.hpp"
 
 using namespace ringlet;

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "native/trace/trace_file.hpp"
+#include "native/output_file.hpp"
 #include "sim/sim_random.hpp"
 #include "tests/temporary_directory.hpp"
 #include "tools/trace/event_line.hpp"

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "native/trace/trace_file.hpp"
+#include "native/output_file.hpp"
 #include "tools/launch/launch_error.hpp"
 
 namespace ringlet::launch {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "native/trace/output_file.hpp"
+#include "native/output_file.hpp"
 #include "tools/trace/merge.hpp"
 #include "tools/trace/unfinished_file.hpp"
 

@@ -8,8 +8,6 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "native/trace/trace_file.hpp"
-
 namespace ringlet::trace {
 
 std::string name_while_unfinished(const std::string& out) { return out + ".unfinished"; }

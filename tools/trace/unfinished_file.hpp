@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "native/trace/output_file.hpp"
+#include "native/output_file.hpp"
 
 namespace ringlet::trace {
 
