@@ -1,24 +1,22 @@
-// Runs the tests of one folder below tests/ with Node's own runner: node scripts/test.mjs unit [--filter PATTERN]. PATTERN selects by the
-// tests' names.
+// Runs the tests of one folder below tests/, or of one file in it, with Node's own runner.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 
+const usage = `Usage: node scripts/test.mjs [FOLDER [FILE]] [--filter WORD]
+
+Runs the tests in tests/FOLDER (unit unless given), or those in tests/FOLDER/FILE.test.ts; with --filter those whose names have WORD, a regular
+expression.`;
+
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
-const [folder = 'unit', flag, word = ''] = process.argv.slice(2);
-if (flag !== undefined && flag !== '--filter') {
-  console.error(`test: '${flag}' is not an option; usage: node scripts/test.mjs FOLDER [--filter WORD]`);
-  process.exit(2);
-}
-const sources = readdirSync(join(root, 'tests', folder))
-  .filter((name) => name.endsWith('.test.ts'))
-  .map((name) => join(root, 'tests', folder, name));
+const { folder, sources, filter } = readArguments();
 // The bundles are put below node_modules, so that they find the packages that are not part of them.
 const output = join(root, 'node_modules', '.tests', folder);
 await build({
-  entryPoints: sources,
+  entryPoints: sources.map((name) => join(root, 'tests', folder, `${name}.test.ts`)),
   outdir: output,
   outExtension: { '.js': '.mjs' },
   bundle: true,
@@ -28,21 +26,42 @@ await build({
   sourcemap: 'inline',
   logLevel: 'warning',
 });
-const files = sources.map((source) => join(output, source.split('/').pop().replace(/\.ts$/, '.mjs')));
 // A test that is asked to take longer needs as much more.
 const timeout = 400_000 + Number(process.env['RINGLET_SOAK_MINUTES'] ?? 0) * 60_000;
 const run = spawnSync(
   process.execPath,
   [
     '--enable-source-maps',
-    ...(word === '' ? [] : ['--test-name-pattern', word]),
+    ...(filter === undefined ? [] : ['--test-name-pattern', filter]),
     '--test',
     '--test-concurrency=1',
     `--test-timeout=${timeout}`,
-    ...files,
+    ...sources.map((name) => join(output, `${name}.test.mjs`)),
   ],
-  {
-    stdio: 'inherit',
-  },
+  // What they test is found from the repository's folder, unless variables name it.
+  { stdio: 'inherit', cwd: resolve(root, '..') },
 );
 process.exit(run.status ?? 1);
+
+function readArguments() {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { filter: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+    });
+    if (values.help) {
+      console.log(usage);
+      process.exit(0);
+    }
+    const [folder = 'unit', file, ...more] = positionals;
+    if (more.length > 0) throw new Error(`'${more[0]}' is one argument too many`);
+    const all = readdirSync(join(root, 'tests', folder))
+      .filter((name) => name.endsWith('.test.ts'))
+      .map((name) => name.slice(0, -'.test.ts'.length));
+    if (file !== undefined && !all.includes(file)) throw new Error(`tests/${folder} has no '${file}'; it has ${all.join(', ')}`);
+    return { folder, sources: file === undefined ? all : [file], filter: values.filter };
+  } catch (error) {
+    console.error(`test: ${error.message}\n${usage}`);
+    process.exit(2);
+  }
+}
