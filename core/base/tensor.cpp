@@ -55,13 +55,32 @@ void BasicTensorView<kConst>::set_strides(std::span<const std::int64_t> strides)
     refuse(std::to_string(strides.size()) + " strides for the shape " + to_string(shape_) + "; it needs " + std::to_string(shape_.axes()));
   contiguous_ = true;
   for (std::size_t axis = 0; axis < strides.size(); ++axis) {
-    if (!kConst && strides[axis] == 0 && shape_[axis] > 1)
-      refuse("axis " + std::to_string(axis) + " of a tensor that is written has the stride 0: its " + std::to_string(shape_[axis]) +
-             " elements share memory");
     strides_[axis] = strides[axis];
     contiguous_ &= shape_[axis] <= 1 || strides[axis] == row_major_stride(axis);
   }
   contiguous_ |= count() == 0;
+  if (kConst || !elements_may_overlap()) return;
+  std::string listed;
+  for (const std::int64_t stride : strides) listed += (listed.empty() ? "" : ", ") + std::to_string(stride);
+  refuse("a tensor of shape " + to_string(shape_) + " with strides of (" + listed +
+         ") elements, of which some may share memory, cannot be written; write to a copy");
+}
+
+template <bool kConst>
+bool BasicTensorView<kConst>::elements_may_overlap() const noexcept {
+  if (contiguous_) return false;
+  const auto step = [this](std::size_t axis) {
+    const auto stride = static_cast<std::uint64_t>(strides_[axis]);
+    return strides_[axis] < 0 ? 0 - stride : stride;
+  };
+  for (std::size_t axis = 0; axis < shape_.axes(); ++axis) {
+    if (shape_[axis] <= 1) continue;
+    std::uint64_t reach = 0;  // from the first element to the last one of all axes with smaller strides
+    for (std::size_t inner = 0; inner < shape_.axes(); ++inner)
+      if (inner != axis && step(inner) <= step(axis)) reach += step(inner) * static_cast<std::uint64_t>(shape_[inner] - 1);
+    if (step(axis) <= reach) return true;
+  }
+  return false;
 }
 
 template <bool kConst>

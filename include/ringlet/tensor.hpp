@@ -65,8 +65,8 @@ class BasicTensorView {
   /// A view with one axis of `count` elements.
   BasicTensorView(Void* data, DType dtype, std::size_t count) : BasicTensorView(data, dtype, Shape{static_cast<std::int64_t>(count)}) {}
   /// A view with strides: the number of elements (not bytes) from one index of an axis to the next, one per axis, possibly negative. `data`
-  /// is the element whose indexes are all 0. Throws `InvalidArgument` if the number of strides is not that of the axes, or if a stride of 0
-  /// would make elements of a writable view share memory.
+  /// is the element whose indexes are all 0. Throws `InvalidArgument` if the number of strides is not that of the axes, or if elements of a
+  /// writable view may share memory.
   BasicTensorView(Void* data, DType dtype, Shape shape, std::span<const std::int64_t> strides) : BasicTensorView(data, dtype, shape) {
     set_strides(strides);
   }
@@ -106,6 +106,8 @@ class BasicTensorView {
   bool contiguous() const noexcept { return contiguous_; }
   /// The number of elements from one index of the axis to the next.
   std::int64_t stride(std::size_t axis) const noexcept { return contiguous_ ? row_major_stride(axis) : strides_[axis]; }
+  /// Whether elements may share memory: whether a stride does not lead past all elements of the axes with smaller strides.
+  bool elements_may_overlap() const noexcept;
 
  private:
   template <bool kOther>

@@ -109,33 +109,6 @@ std::string class_name(nb::handle array) {
   return nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(array.ptr()))).attr("__name__"));
 }
 
-/// Whether elements may share memory: whether a stride does not lead past all elements of the axes with smaller strides.
-bool elements_overlap(const ConstTensorView& view) {
-  if (view.contiguous()) return false;
-  const Shape& shape = view.shape();
-  const auto step = [&](std::size_t axis) {
-    const auto stride = static_cast<std::uint64_t>(view.stride(axis));
-    return view.stride(axis) < 0 ? 0 - stride : stride;
-  };
-  for (std::size_t axis = 0; axis < shape.axes(); ++axis) {
-    if (shape[axis] <= 1) continue;
-    std::uint64_t reach = 0;  // from the first element to the last one of all axes with smaller strides
-    for (std::size_t inner = 0; inner < shape.axes(); ++inner)
-      if (inner != axis && step(inner) <= step(axis)) reach += step(inner) * static_cast<std::uint64_t>(shape[inner] - 1);
-    if (step(axis) <= reach) return true;
-  }
-  return false;
-}
-
-/// The library refuses a stride of 0 alone.
-void check_overlap(const ConstTensorView& view) {
-  if (!elements_overlap(view)) return;
-  std::string strides;
-  for (std::size_t axis = 0; axis < view.shape().axes(); ++axis) strides += (axis == 0 ? "" : ", ") + std::to_string(view.stride(axis));
-  refuse("an array of shape " + to_string(view.shape()) + " with strides of (" + strides +
-         ") elements, of which some may share memory, cannot be written; write to a copy");
-}
-
 void check_alignment(const ConstTensorView& view) {
   const std::size_t alignment = size_of(part_dtype(view.dtype()));
   if (view.count() != 0 && reinterpret_cast<std::uintptr_t>(view.data()) % alignment != 0)
@@ -246,7 +219,6 @@ void ArrayView::set(void* data, DType dtype, const Shape& shape, const std::int6
   view_ = strides ? ConstTensorView(data, dtype, shape, {strides, shape.axes()}) : ConstTensorView(data, dtype, shape);
   check_alignment(view_);
   if (access == Access::read) return;
-  check_overlap(view_);
   writable_ = strides ? TensorView(data, dtype, shape, {strides, shape.axes()}) : TensorView(data, dtype, shape);
 }
 
@@ -257,7 +229,7 @@ TensorView ArrayView::writable() const {
 
 TensorView ArrayView::leaf() {
   if (writable_) return *writable_;
-  if (elements_overlap(view_)) {
+  if (view_.elements_may_overlap()) {
     copied_ = std::make_shared<Tensor>(Tensor::copy_of(view_));
     return copied_->view();
   }
