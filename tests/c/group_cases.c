@@ -198,7 +198,7 @@ void test_own_meeting(const world* w) {
 
 /* Each of these mistakes is made by one rank, which alone gets the error. */
 void test_arguments(const world* w) {
-  const int64_t three = 3, four = 4, negative = -1, huge[2] = {INT64_MAX, INT64_MAX};
+  const int64_t three = 3, four = 4, negative = -1, standing = 0, huge[2] = {INT64_MAX, INT64_MAX};
   float elements[4] = {0};
   const ringlet_tensor good = floats(elements, &three), longer = floats(elements, &four);
   ringlet_tensor bad = good;
@@ -232,6 +232,10 @@ void test_arguments(const world* w) {
   bad.strides = huge;
   CHECK_CODE(ringlet_broadcast(w->group, &bad, 0, NULL), RINGLET_INVALID_ARGUMENT);
   CHECK_MESSAGE("impossible shape");
+  bad = good;
+  bad.strides = &standing;
+  CHECK_CODE(ringlet_broadcast(w->group, &bad, 0, NULL), RINGLET_INVALID_ARGUMENT);
+  CHECK_MESSAGE("share memory");
   bad = good;
   bad.data = NULL;
   CHECK_CODE(ringlet_broadcast(w->group, &bad, 0, NULL), RINGLET_INVALID_ARGUMENT);

@@ -34,7 +34,8 @@ enum {
   RINGLET_CALLBACK_FAILED = 258 /**< a function of the caller's returned something else than 0 */
 };
 
-/** A tensor whose elements are in the caller's memory. */
+/** A tensor whose elements are in the caller's memory. A call that would write one whose elements may share memory returns
+ * RINGLET_INVALID_ARGUMENT. */
 typedef struct ringlet_tensor {
   void* data;             /**< the first element (all indexes 0); of an `input`, or of `values` to be sent, it is only read */
   int32_t dtype;          /**< RINGLET_F32, ... */
