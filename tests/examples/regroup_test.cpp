@@ -101,11 +101,11 @@ TEST_CASE("a checkpoint that a lost rank interrupts is written by the others") {
 
 namespace {
 
+bool is_forming(ringlet::native::SharedGroup& group) { return group.growth().state() == ringlet::GrowthState::forming; }
+
 /// Whether a newcomer has not knocked yet, or is on its way into the group.
 bool is_awaited(ringlet::native::SharedGroup& group) {
-  using ringlet::GrowthState;
-  const GrowthState growth = group.growth().state();
-  return growth == GrowthState::forming || (growth == GrowthState::none && group.growth().waiting() == 0);
+  return is_forming(group) || (group.growth().state() == ringlet::GrowthState::none && group.growth().waiting() == 0);
 }
 
 }  // namespace
@@ -141,10 +141,14 @@ TEST_CASE("a process that joins a run takes part in it, also where ranks are los
         for (Act act = Act::beginning; act != Act::end;) {
           const Run& run = trainer.run();
           if (run.act() == Act::gradients && run.step() == leaves_at && origin == leaver) return;
-          // All wait for the newcomer, which knocks where the rank stays, and again where it was admitted in vain, and for its admission.
-          if (run.act() == Act::gradients && run.step() >= 5 && !joined && origin == (leaver + 1) % kRanks) {
-            if (!newcomer) newcomer.emplace([&, door = trainer.group().door()] { join(door); });
-            while (is_awaited(trainer.group().shared()) && !newcomer->has_failed()) ringlet::test::pass(std::chrono::milliseconds(1));
+          // All wait for the newcomer, which knocks where the rank stays, and again where it was admitted in vain, and for its admission,
+          // each until its own links are ready: the others may need longer for theirs.
+          if (run.act() == Act::gradients && run.step() >= 5 && !joined) {
+            ringlet::native::SharedGroup& shared = trainer.group().shared();
+            const bool is_at_door = origin == (leaver + 1) % kRanks;
+            if (is_at_door && !newcomer) newcomer.emplace([&, door = trainer.group().door()] { join(door); });
+            while (is_at_door ? is_awaited(shared) && !newcomer->has_failed() : is_forming(shared))
+              ringlet::test::pass(std::chrono::milliseconds(1));
           }
           act = trainer.advance();
           joined |= act == Act::regroup && trainer.regrouping().cause.empty();
