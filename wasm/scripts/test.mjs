@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 
-const usage = `Usage: node scripts/test.mjs [FOLDER [FILE]] [--filter WORD]
+const usage = `Usage: node scripts/test.mjs [FOLDER [FILE]] [--filter PATTERN]
 
-Runs the tests in tests/FOLDER (unit unless given), or those in tests/FOLDER/FILE.test.ts; with --filter those whose names have WORD, a regular
-expression.`;
+Runs the tests in tests/FOLDER (unit unless given), or those in tests/FOLDER/FILE.test.ts; with --filter those whose names match PATTERN, a
+regular expression.`;
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const { folder, sources, filter } = readArguments();
@@ -55,6 +55,8 @@ function readArguments() {
     }
     const [folder = 'unit', file, ...more] = positionals;
     if (more.length > 0) throw new Error(`'${more[0]}' is one argument too many`);
+    const folders = readdirSync(join(root, 'tests'));
+    if (!folders.includes(folder)) throw new Error(`tests has no folder '${folder}'; it has ${folders.join(', ')}`);
     const all = readdirSync(join(root, 'tests', folder))
       .filter((name) => name.endsWith('.test.ts'))
       .map((name) => name.slice(0, -'.test.ts'.length));
