@@ -61,6 +61,7 @@ function readArguments() {
       .filter((name) => name.endsWith('.test.ts'))
       .map((name) => name.slice(0, -'.test.ts'.length));
     if (file !== undefined && !all.includes(file)) throw new Error(`tests/${folder} has no '${file}'; it has ${all.join(', ')}`);
+    new RegExp(values.filter ?? ''); // throws where it is none
     return { folder, sources: file === undefined ? all : [file], filter: values.filter };
   } catch (error) {
     console.error(`test: ${error.message}\n${usage}`);
