@@ -75,10 +75,14 @@ bool BasicTensorView<kConst>::elements_may_overlap() const noexcept {
   };
   for (std::size_t axis = 0; axis < shape_.axes(); ++axis) {
     if (shape_[axis] <= 1) continue;
-    std::uint64_t reach = 0;  // from the first element to the last one of all axes with smaller strides
-    for (std::size_t inner = 0; inner < shape_.axes(); ++inner)
-      if (inner != axis && step(inner) <= step(axis)) reach += step(inner) * static_cast<std::uint64_t>(shape_[inner] - 1);
-    if (step(axis) <= reach) return true;
+    std::uint64_t room = step(axis);  // for the way from the first element to the last one of all axes with smaller strides
+    if (room == 0) return true;
+    for (std::size_t inner = 0; inner < shape_.axes(); ++inner) {
+      if (inner == axis || shape_[inner] <= 1 || step(inner) > step(axis)) continue;
+      const auto steps = static_cast<std::uint64_t>(shape_[inner] - 1);
+      if (step(inner) == 0 || steps > (room - 1) / step(inner)) return true;
+      room -= steps * step(inner);
+    }
   }
   return false;
 }

@@ -98,6 +98,9 @@ TEST_CASE("a view of which elements share memory can be read, but not written") 
   CHECK_THROWS_WITH(TensorView(values.data(), DType::f32, Shape{2, 2}, std::array<std::int64_t, 2>{0, 1}),
                     Contains("shape (2, 2) with strides of (0, 1) elements"));
   CHECK_THROWS_WITH(TensorView(values.data(), DType::f32, Shape{3, 2}, std::array<std::int64_t, 2>{1, 1}), Contains("share memory"));
+  constexpr std::int64_t kFar = std::int64_t{1} << 62;  // four of it are 0 in 64 bits
+  CHECK_THROWS_WITH(TensorView(values.data(), DType::f32, Shape{5, 2}, std::array<std::int64_t, 2>{kFar, kFar + 1}),
+                    Contains("share memory"));
   // An axis of one element, and a view without elements, may have any stride.
   CHECK_FALSE(TensorView(values.data(), DType::f32, Shape{2, 1}, std::array<std::int64_t, 2>{1, 0}).elements_may_overlap());
   CHECK_FALSE(TensorView(values.data(), DType::f32, Shape{0, 2}, std::array<std::int64_t, 2>{0, 0}).elements_may_overlap());
