@@ -1,6 +1,6 @@
 // Runs the tests of one folder below tests/, or of one file in it, with Node's own runner.
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -28,11 +28,14 @@ await build({
 });
 // A test that is asked to take longer needs as much more.
 const timeout = 400_000 + Number(process.env['RINGLET_SOAK_MINUTES'] ?? 0) * 60_000;
+const results = join(output, 'results.tap');
 const run = spawnSync(
   process.execPath,
   [
     '--enable-source-maps',
     ...(filter === undefined ? [] : ['--test-name-pattern', filter]),
+    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+    ...['--test-reporter=tap', `--test-reporter-destination=${results}`],
     '--test',
     '--test-concurrency=1',
     `--test-timeout=${timeout}`,
@@ -41,6 +44,11 @@ const run = spawnSync(
   // What they test is found from the repository's folder, unless variables name it.
   { stdio: 'inherit', cwd: resolve(root, '..') },
 );
+if (run.status === 0 && /^# pass 0$/m.test(readFileSync(results, 'utf8'))) {
+  // Node counts those that a filter leaves out as skipped, which are no failures.
+  console.error(`test: no test ran: ${filter === undefined ? 'there is none' : `none has a name that matches '${filter}'`}`);
+  process.exit(2);
+}
 process.exit(run.status ?? 1);
 
 function readArguments() {
