@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "sim/sim_random.hpp"
+
 using namespace ringlet;
 using namespace ringlet::local;
 
@@ -104,6 +106,55 @@ TEST_CASE("parts that are not lent leave by themselves, bounded, and need no ans
   REQUIRE(rest.size() == all.size() - before + (answers ? kShortRecordBytes + 8 : 0));
   CHECK(std::equal(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(), rest.begin()));
   if (answers) CHECK(decode_record(rest.data() + all.size() - before).first == 7);
+}
+
+TEST_CASE("what a batch announces is where the parts begin, whatever their sizes, and an answer is awaited for a last pull") {
+  std::vector<std::byte> memory(4 << 20);
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 2654435761U >> 13);
+  SimRandom random(1);
+  int lent = 0, cut = 0;
+  for (int turn = 0; turn < 300; ++turn) {
+    CAPTURE(turn);
+    // Many parts end near what one batch copies, 256 KiB, and long ones stand before and behind that.
+    const std::array<std::size_t, 6> sizes{0, 32, 16 << 10, 65'500 + random.below(80), 100 << 10, 120'000 + random.below(30'000)};
+    std::vector<ConstBytes> parts;
+    std::size_t bytes = 0;
+    for (std::size_t count = 1 + random.below(40); count > 0; --count) {
+      const ConstBytes part = ConstBytes(memory).subspan(bytes, sizes[random.below(sizes.size())]);
+      bytes += part.size();
+      parts.push_back(part);
+      if (bytes > memory.size() - (200 << 10)) break;
+    }
+    if (bytes == 0) continue;
+    Outbox outbox(128 << 10);
+    const std::size_t announced = outbox.announce(parts, 1);
+    REQUIRE(announced > 0);
+    REQUIRE(announced <= bytes);
+    const std::vector<std::byte> unsent = unsent_bytes(outbox);
+    std::size_t at = 0;  // in the memory, of what the records say
+    int last_pulls = 0;
+    for (ConstBytes rest(unsent); !rest.empty();) {
+      REQUIRE(record_bytes(rest.data()) > 0);
+      const Record record = decode_record(rest.data());
+      rest = rest.subspan(record_bytes(rest.data()));
+      if (record.kind == RecordKind::data) {
+        const ConstBytes copied = rest.first(record.length);
+        REQUIRE(std::equal(copied.begin(), copied.end(), memory.begin() + static_cast<std::ptrdiff_t>(at)));
+        rest = rest.subspan(record.length);
+      } else {
+        REQUIRE(last_pulls == 0);
+        REQUIRE(record.first == reinterpret_cast<std::uintptr_t>(memory.data() + at));
+        last_pulls += record.kind == RecordKind::last_pull ? 1 : 0;
+      }
+      at += record.length;
+    }
+    REQUIRE(at == announced);
+    REQUIRE(outbox.awaits_answer() == (last_pulls == 1));
+    lent += last_pulls;
+    cut += announced < bytes ? 1 : 0;
+  }
+  CHECK(lent > 50);
+  CHECK(cut > 50);
 }
 
 TEST_CASE("a batch that is too long to be lent needs no answer, nor what follows it") {

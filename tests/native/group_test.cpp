@@ -34,6 +34,31 @@ TEST_CASE("all_sum of every size class over TCP") {
   });
 }
 
+TEST_CASE("several short buffers and a long one, on their way at the same time, arrive whole") {
+  const bool sends = GENERATE(true, false);
+  test::run_ranks(2, [&](Group& world) {
+    const int other = 1 - world.rank();
+    const auto begin = [&](std::vector<float>& values, std::uint16_t stream) {
+      if (!sends) return world.all_reduce_async(ReduceOp::sum, values, values, {.stream = {stream}});
+      return world.rank() == 0 ? world.send_async(values, other) : world.recv_async(values, other);
+    };
+    const float factor = sends ? 1.0f : 3.0f;
+    for (int round = 0; round < 20; ++round) {
+      std::vector<std::vector<float>> buffers;
+      for (const std::size_t count : {25'600, 50'000, 25'600, 51'200, 25'600, 51'200, 1'000'000})
+        buffers.push_back(ramp(world.rank(), count));
+      std::vector<Work> works;
+      for (std::size_t i = 0; i < buffers.size(); ++i) works.push_back(begin(buffers[i], static_cast<std::uint16_t>(i)));
+      for (Work& work : works) work.wait();
+      for (const auto& values : buffers) {
+        auto expected = ramp(0, values.size());
+        for (float& value : expected) value *= factor;
+        expect(values == expected, [&] { return "wrong values in a buffer of " + std::to_string(values.size()); });
+      }
+    }
+  });
+}
+
 TEST_CASE("the other collectives over TCP") {
   test::run_ranks(3, [](Group& world) {
     const int rank = world.rank();

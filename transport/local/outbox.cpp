@@ -69,12 +69,16 @@ void Outbox::append(ConstBytes part) {
 bool Outbox::is_long(ConstBytes part) const { return part.size() >= pull_bytes_ && part.size() <= kMaxRecordLength; }
 
 bool Outbox::lends_any(std::span<const ConstBytes> parts, const LentBatch& limits) {
-  std::size_t bytes = 0;
-  for (const ConstBytes part : parts)
-    if (is_long(part)) bytes += part.size();
+  std::size_t bytes = 0, copied_before = 0;
+  for (const ConstBytes part : parts) {
+    if (is_long(part))
+      bytes += part.size();
+    else if (bytes == 0)
+      copied_before += part.size();
+  }
   if (bytes < limits.from) passes_long_ = false;
   if (bytes >= limits.below) passes_long_ = true;
-  return lends_ && bytes > 0 && bytes >= limits.from && !passes_long_;
+  return lends_ && bytes > 0 && bytes >= limits.from && !passes_long_ && copied_before <= kCopiedBytesOfBatch;
 }
 
 std::size_t Outbox::pass(std::span<const ConstBytes> parts) {
@@ -96,22 +100,22 @@ std::size_t Outbox::announce(std::span<const ConstBytes> parts, std::uint64_t ep
   std::size_t room = kCopiedBytesOfBatch;
   open_data_ = last_pull_ = std::nullopt;
   lent_.clear();
-  for (ConstBytes part : parts) {
-    const bool pulled = is_long(part);
-    if (!pulled) part = part.first(std::min(part.size(), room));
-    if (part.empty() && room == 0) break;
+  for (const ConstBytes part : parts) {
     if (part.empty()) continue;
-    if (pulled) {
+    const ConstBytes announced = is_long(part) ? part : part.first(std::min(part.size(), room));
+    if (announced.empty()) break;
+    if (is_long(part)) {
       open_data_ = std::nullopt;
       last_pull_ = bytes_.size();
       put({RecordKind::pull, static_cast<std::uint32_t>(part.size()), reinterpret_cast<std::uintptr_t>(part.data()), epoch});
       answer_at_ = position_ + part.size();
     } else {
-      append(part);
-      room -= part.size();
+      append(announced);
+      room -= announced.size();
     }
-    lent_.push_back(part);
-    position_ += part.size();
+    lent_.push_back(announced);
+    position_ += announced.size();
+    if (announced.size() < part.size()) break;
   }
   bytes_[*last_pull_ + 4] = static_cast<std::byte>(RecordKind::last_pull);
   return batch_bytes_ = static_cast<std::size_t>(position_ - from);

@@ -34,7 +34,8 @@ class Outbox {
   std::size_t left(std::size_t bytes);
   void put(const Record& record);
   /// Puts records for as many of the parts as one batch may hold, and returns how many bytes they have. Must not be called while a batch is
-  /// under way. If the parts that might be lent have too many bytes for it, nothing is lent until a batch comes that has too few.
+  /// under way. If the parts that might be lent have too many bytes for it, nothing is lent until a batch comes that has too few. Nor is
+  /// anything if what must be copied before the first of them is more than one batch copies.
   std::size_t announce(std::span<const ConstBytes> parts, std::uint64_t epoch, const LentBatch& limits = {});
 
   /// Whether there is a batch whose bytes neither left() nor an answer has reported yet.

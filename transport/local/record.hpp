@@ -60,7 +60,7 @@ inline Record decode_record(const std::byte* in) {
   return record;
 }
 
-/// Encodes the record to `out`, which has room for kLongestRecordBytes bytes, and returns how many it has written.
+/// Encodes the record to `out`, which has room for kMaxRecordBytes bytes, and returns how many it has written.
 inline std::size_t encode_record(const Record& record, std::byte* out) {
   detail::store_le(out, record.length);
   detail::store_le(out + 4, static_cast<std::uint32_t>(record.kind));
