@@ -1,7 +1,6 @@
 #include "hashes.hpp"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "corpus.hpp"
 
@@ -25,6 +24,12 @@ std::string different_hashes(std::span<const std::uint64_t> hashes, int steps) {
   if (others.empty()) return {};
   return "after " + std::to_string(steps) + " steps the parameters of rank " + others + " are not those of the other ranks (" +
          in_hexadecimal(usual) + "): it runs another build, or its memory or arithmetic is at fault";
+}
+
+std::vector<std::uint64_t> hashes_of(std::span<const EndOfRank> ranks) {
+  std::vector<std::uint64_t> hashes;
+  for (const EndOfRank& rank : ranks) hashes.push_back(rank.hash);
+  return hashes;
 }
 
 }  // namespace train_text

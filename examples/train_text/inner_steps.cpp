@@ -9,7 +9,11 @@
 namespace train_text {
 
 InnerSteps::InnerSteps(const Settings& settings, const Corpus& corpus, Transformer<float>& model, Replica& replica)
-    : settings_(settings), corpus_(corpus), model_(model), replica_(replica) {}
+    : settings_(settings),
+      corpus_(corpus),
+      model_(model),
+      replica_(replica),
+      learning_rate_(learning_rate_schedule(settings.steps, settings.learning_rate)) {}
 
 void InnerSteps::begin(std::uint64_t number, int rank, int ranks) {
   number_ = number;
@@ -50,8 +54,8 @@ void InnerSteps::finish() {
     problem_ = problem_of_loss(number_, loss_, "--learning-rate or --outer-lr");
     if (!problem_.empty()) return;
     const ringlet::TraceSpan optimizer("optimizer");
-    // The schedule is that of the group's steps, of which this rank may have missed some.
-    replica_.set_steps_done(number_);
+    // The optimizer counts this rank's own steps, by which it corrects its moments: a rank that joins late, or resumes, has none.
+    replica_.optimizer().set_learning_rate(learning_rate_(number_));
     replica_.apply_gradients();
   }
   done_ = static_cast<int>(number_) + 1;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <ringlet/schedules.hpp>
 #include <string>
 
 #include "batches.hpp"
@@ -47,6 +48,7 @@ class InnerSteps {
   const Corpus& corpus_;
   Transformer<float>& model_;
   Replica& replica_;
+  const ringlet::Schedule learning_rate_;  // by the group's steps
   std::uint64_t number_ = 0;
   Slice mine_{0, 0};
   int computed_ = 0;

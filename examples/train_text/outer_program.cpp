@@ -57,7 +57,7 @@ class OuterReporter {
     const int number = static_cast<int>(step.number);
     loss_log_.add(number, loss);
     if (!speaks_) return;
-    if (!progress_) progress_.emplace(out_, number, options_.steps, tokens_per_step(), steps_since_);
+    if (!progress_) progress_.emplace(out_, number, options_.steps, varies() ? 0 : tokens_of(options_.batch), steps_since_);
     progress_->update(number + 1, loss, waiting_share(training));
   }
 
@@ -83,7 +83,9 @@ class OuterReporter {
     report_.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     report_.ranks = training.world().size();
     report_.steps = training.first_step() < 0 ? 0 : options_.steps - training.first_step();
-    report_.tokens_per_second = report_.steps * tokens_per_step() / report_.seconds;
+    // Slower ranks have left steps out; what ranks that are lost by now have computed is not known then.
+    const double samples = varies() ? training.samples() : static_cast<double>(report_.steps) * options_.batch;
+    report_.tokens_per_second = tokens_of(samples) / report_.seconds;
     report_.communication_share = waiting_share(training);
     report_.averages = training.averages();
     report_.parameter_hash = training.parameter_hash();
@@ -101,7 +103,9 @@ class OuterReporter {
  private:
   using Clock = std::chrono::steady_clock;
 
-  double tokens_per_step() const { return static_cast<double>(options_.batch) * options_.shape.context; }
+  double tokens_of(double samples) const { return samples * options_.shape.context; }
+  /// Whether ranks take as many steps as their speed allows.
+  bool varies() const { return options_.shares == Shares::measured; }
 
   double waiting_share(const OuterTraining& training) const {
     const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();

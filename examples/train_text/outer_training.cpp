@@ -76,7 +76,7 @@ void OuterTraining::run(const std::function<void(const ringlet::InnerStep& step,
     refuse_checkpoint(options_, error);
   }
   world_ = trainer_.world();
-  compare_hashes();
+  compare_ends();
 }
 
 double OuterTraining::take_step(const ringlet::InnerStep& step, const std::function<void(const ringlet::InnerStep&, double)>& after) {
@@ -88,20 +88,22 @@ double OuterTraining::take_step(const ringlet::InnerStep& step, const std::funct
 }
 
 /// Ranks that are lost by now are no longer needed.
-void OuterTraining::compare_hashes() {
-  const std::uint64_t own = parameter_hash();
-  std::vector<std::uint64_t> all;
+void OuterTraining::compare_ends() {
+  const EndOfRank own{parameter_hash(), static_cast<std::uint64_t>(steps_.samples())};
+  std::vector<EndOfRank> all;
   while (true) {
     try {
-      all.assign(static_cast<std::size_t>(world_.size()), 0);
-      world_.all_gather(ringlet::ConstTensorView(&own, ringlet::DType::u64, 1), all);
+      all.assign(static_cast<std::size_t>(world_.size()), {});
+      world_.all_gather(ringlet::ConstTensorView(&own, ringlet::DType::u64, kEndNumbers),
+                        ringlet::TensorView(all.data(), ringlet::DType::u64, kEndNumbers * all.size()));
       break;
     } catch (const ringlet::PeerLost&) {
       if (!world_.elastic()) throw;
       world_ = world_.reform().world;
     }
   }
-  if (const std::string problem = different_hashes(all, options_.steps); !problem.empty()) throw std::runtime_error(problem);
+  if (const std::string problem = different_hashes(hashes_of(all), options_.steps); !problem.empty()) throw std::runtime_error(problem);
+  for (const EndOfRank& rank : all) samples_ += static_cast<double>(rank.samples);
 }
 
 double OuterTraining::validate() {

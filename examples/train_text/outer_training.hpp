@@ -31,6 +31,8 @@ class OuterTraining {
   const ringlet::Group& world() const { return world_; }
   /// At which step this rank begins; known once the first step has been taken.
   int first_step() const { return steps_.first(); }
+  /// How many sequences all ranks have computed that are left at the end; known after run().
+  double samples() const { return samples_; }
   /// The seconds for which this rank has computed.
   double computing_seconds() const { return steps_.seconds(); }
   /// How many averages are done.
@@ -51,7 +53,7 @@ class OuterTraining {
   ringlet::OuterTrainerOptions outer_options(std::function<void(const ringlet::MembershipChange&)> on_change);
   void require_same_inputs(const ringlet::Checkpoint& state) const;
   double take_step(const ringlet::InnerStep& step, const std::function<void(const ringlet::InnerStep&, double)>& after);
-  void compare_hashes();
+  void compare_ends();
 
   const Options& options_;
   const Corpus& corpus_;
@@ -61,6 +63,7 @@ class OuterTraining {
   InnerSteps steps_;
   ringlet::OuterTrainer trainer_;
   ringlet::Group world_;
+  double samples_ = 0;
 };
 
 }  // namespace train_text

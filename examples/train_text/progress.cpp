@@ -21,9 +21,11 @@ std::string minutes_and_seconds(double seconds) {
 
 // The numbers are sorted by importance, since a narrow terminal shows only the first ones.
 std::vector<std::string> numbers(const ProgressState& state) {
-  return {fmt::format("{}/{}", state.step, state.steps), fmt::format("loss {:.3f}", state.loss),
-          minutes_and_seconds(state.seconds_left) + " left", fmt::format("{:.0f} tokens/s", state.tokens_per_second),
-          fmt::format("{:.1f} % communication", 100 * state.communication_share)};
+  std::vector<std::string> all{fmt::format("{}/{}", state.step, state.steps), fmt::format("loss {:.3f}", state.loss),
+                               minutes_and_seconds(state.seconds_left) + " left"};
+  if (state.tokens_per_second > 0) all.push_back(fmt::format("{:.0f} tokens/s", state.tokens_per_second));
+  all.push_back(fmt::format("{:.1f} % communication", 100 * state.communication_share));
+  return all;
 }
 
 // Returns the width of the terminal that shows `out`, which is its own or the launcher's, or 0 if there is none.

@@ -10,7 +10,7 @@ struct ProgressState {
   int step = 0;  // number of steps done
   int steps = 0;
   double loss = 0;
-  double tokens_per_second = 0;
+  double tokens_per_second = 0;  // 0: not known
   double communication_share = 0;
   double seconds_left = 0;
 };
@@ -26,7 +26,7 @@ class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `first_step` is the number of steps that were done at `start`, from when on the rate is reckoned.
+  /// `first_step` is the number of steps that were done at `start`, from when on the rate is reckoned. `tokens_per_step`: 0 if it varies.
   Progress(std::FILE* out, int first_step, int steps, double tokens_per_step, Clock::time_point start = Clock::now());
   /// Call this after each step. It draws if enough time has passed since the last drawing, and always after the last step.
   void update(int step, double loss, double communication_share);

@@ -47,6 +47,7 @@ std::string json_line(const Report& report) {
   nlohmann::ordered_json line{
       {"ranks", report.ranks},
       {"steps", report.steps},
+      {"seconds", report.seconds},
       {"tokens_per_s", report.tokens_per_second},
       {"unigram_entropy", report.unigram_entropy},
       {"val_loss_first", report.first_validation_loss ? nlohmann::ordered_json(*report.first_validation_loss) : nlohmann::ordered_json()},

@@ -46,9 +46,9 @@ void TabOuter::begin_step(std::uint64_t number, int rank, int ranks) {
   is_in_step_ = true;
 }
 
-void TabOuter::hash(int ranks) {
-  own_hash_ = replica_.parameter_hash();
-  all_hashes_.assign(static_cast<std::size_t>(ranks), 0);
+void TabOuter::end(int ranks) {
+  own_end_ = {replica_.parameter_hash(), static_cast<std::uint64_t>(steps_.samples())};
+  all_ends_.assign(static_cast<std::size_t>(ranks), {});
 }
 
 void TabOuter::set_numbers(std::span<double> numbers) const {

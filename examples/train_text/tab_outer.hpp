@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "hashes.hpp"
 #include "inner_steps.hpp"
 #include "tab_trainer.hpp"
 
@@ -41,10 +42,10 @@ class TabOuter {
   void compute(int samples) { is_in_step_ = !steps_.work(samples); }
   const std::string& problem() const { return steps_.problem(); }
 
-  /// Hashes the parameters. own_hash() and all_hashes() are then to be filled by an all-gather.
-  void hash(int ranks);
-  const std::uint64_t& own_hash() const { return own_hash_; }
-  std::vector<std::uint64_t>& all_hashes() { return all_hashes_; }
+  /// Hashes the parameters. all_ends() is then to be filled by an all-gather of own_end().
+  void end(int ranks);
+  const EndOfRank& own_end() const { return own_end_; }
+  std::vector<EndOfRank>& all_ends() { return all_ends_; }
 
   /// Sets those of TrainTextNumber that are known here.
   void set_numbers(std::span<double> numbers) const;
@@ -57,8 +58,8 @@ class TabOuter {
   TrainTextOuter description_;
   bool is_in_step_ = false;
   std::chrono::steady_clock::time_point began_;
-  std::uint64_t own_hash_ = 0;
-  std::vector<std::uint64_t> all_hashes_;
+  EndOfRank own_end_;
+  std::vector<EndOfRank> all_ends_;
 };
 
 }  // namespace train_text

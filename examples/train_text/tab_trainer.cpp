@@ -73,7 +73,7 @@ struct TrainText {
   void begin_step(double number, int its_rank, int its_ranks);
   const double* refresh_numbers();
   bool has_compared() const { return is_outer() ? step_ == Step::end : training && training->run.steps_compared() >= 0; }
-  std::uint64_t own_hash() const { return is_outer() ? training->outer.own_hash() : training->run.own_hash(); }
+  std::uint64_t own_hash() const { return is_outer() ? training->outer.own_end().hash : training->run.own_hash(); }
 
   int rank;
   int ranks;
@@ -161,7 +161,7 @@ void TrainText::done() {
       step_ = Step::hashes;
       break;
     case Step::hashes:
-      problem = different_hashes(training->outer.all_hashes(), training->run.settings().steps);
+      problem = different_hashes(hashes_of(training->outer.all_ends()), training->run.settings().steps);
       step_ = Step::end;
       break;
     case Step::end:
@@ -281,8 +281,9 @@ void TrainText::prepare_outer() {
   next = outer.is_in_step() ? TRAIN_TEXT_COMPUTE : TRAIN_TEXT_OUTER;
   if (step_ == Step::end) next = TRAIN_TEXT_END;
   if (step_ != Step::hashes) return;
-  outer.hash(ranks);
-  set_exchange(TRAIN_TEXT_ALL_GATHER, {&outer.own_hash(), ringlet::DType::u64, 1}, outer.all_hashes());
+  outer.end(ranks);
+  set_exchange(TRAIN_TEXT_ALL_GATHER, {&outer.own_end(), ringlet::DType::u64, kEndNumbers},
+               {outer.all_ends().data(), ringlet::DType::u64, kEndNumbers * outer.all_ends().size()});
 }
 
 void TrainText::begin_step(double number, int its_rank, int its_ranks) {

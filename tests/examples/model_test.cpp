@@ -17,8 +17,8 @@ constexpr ModelShape kTiny{.layers = 2, .width = 8, .heads = 2, .context = 6};
 
 /// A model with memory for all of its parameters and gradients.
 template <class T>
-struct Replica : ModuleMemory<T> {
-  Replica(const ModelShape& shape, std::uint64_t seed) : model(shape, seed), memory(model.modules()) {}
+struct LooseModel : ModuleMemory<T> {
+  LooseModel(const ModelShape& shape, std::uint64_t seed) : model(shape, seed), memory(model.modules()) {}
   void begin_forward(std::size_t module) override { begun.push_back(module); }
   void begin_backward(std::size_t module) override { begun.push_back(module); }
   void gradients_ready(std::span<T> gradients) override { on_ready(gradients); }
@@ -47,7 +47,7 @@ Batch random_batch(int sequences, int length, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("backward agrees with central differences of forward, for every parameter") {
-  Replica<double> model(kTiny, 11);
+  LooseModel<double> model(kTiny, 11);
   const Batch batch = random_batch(3, kTiny.context, 5);
   // Gains of 1 and biases of 0 would hide mistakes, so all parameters are changed.
   const auto parameters = model.values();
@@ -74,8 +74,8 @@ TEST_CASE("backward agrees with central differences of forward, for every parame
 }
 
 TEST_CASE("float and double agree") {
-  Replica<double> exact(kTiny, 3);
-  Replica<float> model(kTiny, 3);
+  LooseModel<double> exact(kTiny, 3);
+  LooseModel<float> model(kTiny, 3);
   const Batch batch = random_batch(4, kTiny.context, 8);
   CHECK(model.forward(batch) == Approx(exact.forward(batch)).epsilon(1e-5));
   model.backward(batch);
@@ -86,7 +86,7 @@ TEST_CASE("float and double agree") {
 }
 
 TEST_CASE("every gradient is reported once, the output end first, and stays as it was reported") {
-  Replica<float> model(kTiny, 3);
+  LooseModel<float> model(kTiny, 3);
   const Batch batch = random_batch(2, kTiny.context, 8);
   model.forward(batch);
   std::vector<float> reported;
@@ -109,7 +109,7 @@ TEST_CASE("every gradient is reported once, the output end first, and stays as i
 }
 
 TEST_CASE("modules begin in order, backwards in the opposite one, and end there") {
-  Replica<float> model(kTiny, 3);
+  LooseModel<float> model(kTiny, 3);
   const Batch batch = random_batch(2, kTiny.context, 8);
   model.forward(batch);
   model.backward(batch);
@@ -118,7 +118,7 @@ TEST_CASE("modules begin in order, backwards in the opposite one, and end there"
 }
 
 TEST_CASE("a scaled backward pass gives scaled gradients") {
-  Replica<double> model(kTiny, 3);
+  LooseModel<double> model(kTiny, 3);
   const Batch batch = random_batch(2, kTiny.context, 8);
   model.forward(batch);
   model.backward(batch);
@@ -135,7 +135,7 @@ TEST_CASE("a model without memory says so") {
 }
 
 TEST_CASE("a token does not see what follows it") {
-  Replica<double> model(kTiny, 3);
+  LooseModel<double> model(kTiny, 3);
   const std::vector<std::uint8_t> text{'a', 'b', 'c', 'd', 'e', 'f'};
   for (std::size_t seen = 1; seen < text.size(); ++seen) {
     // The loss over `seen` tokens must not change when the tokens come in a longer row.
@@ -151,7 +151,7 @@ TEST_CASE("a token does not see what follows it") {
 }
 
 TEST_CASE("an untrained model knows about as much as nothing") {
-  Replica<float> model({.layers = 2, .width = 32, .heads = 4, .context = 16}, 1);
+  LooseModel<float> model({.layers = 2, .width = 32, .heads = 4, .context = 16}, 1);
   CHECK(model.forward(random_batch(8, 16, 2)) == Approx(std::log(256.0)).margin(1.0));
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("a shape that does not fit is an error that names the numbers") {
 }
 
 TEST_CASE("generated text has the asked length, is repeatable, and outgrows the context") {
-  Replica<float> model(kTiny, 3);
+  LooseModel<float> model(kTiny, 3);
   const std::string text = generate(model.model, model, "ab", {.bytes = 20, .temperature = 1, .seed = 4});
   CHECK(text.size() == 20);
   CHECK(text == generate(model.model, model, "ab", {.bytes = 20, .temperature = 1, .seed = 4}));

@@ -52,15 +52,19 @@ TEST_CASE("the rate is reckoned from when the first of the steps began") {
 
 TEST_CASE("a progress line holds every number") {
   CHECK(progress_line(kHalf) == "step 50/100  loss 2.500  1:05 left  1234 tokens/s  12.5 % communication");
+  ProgressState unknown_rate = kHalf;
+  unknown_rate.tokens_per_second = 0;
+  CHECK(progress_line(unknown_rate) == "step 50/100  loss 2.500  1:05 left  12.5 % communication");
 }
 
 TEST_CASE("the report as JSON is one line with every key") {
   const std::string line = json_line(kReport);
   CHECK(line.find('\n') == std::string::npos);
   const auto parsed = nlohmann::json::parse(line);
-  CHECK(parsed.size() == 11);
+  CHECK(parsed.size() == 12);
   CHECK(parsed.at("ranks") == 4);
   CHECK(parsed.at("steps") == 10);
+  CHECK(parsed.at("seconds") == 2.0);
   CHECK(parsed.at("tokens_per_s") == 500.0);
   CHECK(parsed.at("unigram_entropy") == 3.0);
   CHECK(parsed.at("val_loss_first") == 5.5);

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "text_training.hpp"
 
@@ -105,6 +108,41 @@ TEST_CASE("ranks that average every ten steps learn, and end with the same param
   CHECK(result.at("val_loss_first").get<double>() > result.at("unigram_entropy").get<double>());
   CHECK(result.at("val_loss_last").get<double>() < 0.75 * result.at("unigram_entropy").get<double>());
   for (const char* rank : {".1", ".2"}) CHECK(read_file(directory.path() + "/hashes" + rank) == read_file(directory.path() + "/hashes.0"));
+}
+
+TEST_CASE("where slower ranks leave steps out, only what was computed counts as tokens") {
+  const TemporaryDirectory directory;
+  constexpr int kSteps = 3000, kBatch = 9, kContext = 32;
+  CommandProcess process({"launch",    "-n",
+                          "3",         "--no-prefix",
+                          "--",        TRAIN_TEXT,
+                          "--data",    write_text(directory),
+                          "--layers",  "1",
+                          "--width",   "32",
+                          "--heads",   "2",
+                          "--context", std::to_string(kContext),
+                          "--batch",   std::to_string(kBatch),
+                          "--json",    "--steps",
+                          "3000",      "--inner-steps",
+                          "10",        "--shares",
+                          "measured"});
+  process.wait_for_stderr("step 1/3000");
+  const ::pid_t pid = process_of_rank(process.pid(), 2);
+  for (int stop = 0; stop < 10; ++stop) {
+    ::kill(pid, SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    ::kill(pid, SIGCONT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(15));
+  }
+  const Outcome outcome = process.finish();
+  CAPTURE(outcome.out, outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  CHECK_THAT(outcome.err, !Contains("tokens/s"));
+  const auto result = last_line(outcome.out);
+  const double tokens = result.at("tokens_per_s").get<double>() * result.at("seconds").get<double>();
+  CHECK(tokens < kSteps * kBatch * kContext - 1);
+  CHECK(tokens > kSteps * kBatch * kContext / 3);
+  CHECK(std::abs(tokens / kContext - std::round(tokens / kContext)) < 1e-3);
 }
 
 TEST_CASE("a rank that is killed between two averages, rank 0 too, is started again and gets the others' parameters") {

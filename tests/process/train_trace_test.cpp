@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/launch/command_process.hpp"
+#include "merged_trace.hpp"
 
 using namespace ringlet::test;
 using Catch::Matchers::Contains;
@@ -53,6 +53,18 @@ TEST_CASE("a trace of train_text tells the parts of its steps, and how much of t
     CHECK(rank["buckets"]["seconds"].get<double>() < seconds);
     const double hidden = rank["buckets"]["hidden"];
     CHECK((hidden >= 0 && hidden <= 1));
+  }
+  // Buckets leave while the gradients of other modules are still being computed; the last ones have none behind them.
+  const MergedTrace trace(file);
+  for (const int rank : {0, 1}) {
+    const auto buckets = trace.spans(rank, "buckets"), backward = trace.spans(rank, "backward");
+    REQUIRE(backward.size() == kSteps);
+    for (const Span& step : backward) {
+      const auto left_early = [&](const Span& bucket) {
+        return bucket.begin > step.begin && bucket.begin < step.begin + 0.999 * (step.end - step.begin);
+      };
+      CHECK(std::count_if(buckets.begin(), buckets.end(), left_early) >= 2);
+    }
   }
   // What is outside of the steps is there without the limit.
   CHECK(sums_of(file)["ranks"][0]["spans"]["validation"]["count"] >= 2);
