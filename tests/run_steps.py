@@ -46,6 +46,7 @@ def steps_by_name(python_packages):
     modules = ["--target", "ringlet", "--target", "train_text"]
     # As scripts/wheel has it, which else would link programs anew while tests run them.
     linked = ["-DRINGLET_STATIC_BOTAN=ON"] if LINUX else []
+    packages = [word for package in python_packages for word in ("--with", package)]
     return {
         step.name: step
         for step in [
@@ -57,8 +58,8 @@ def steps_by_name(python_packages):
             # It uses the optimised build's objects.
             Step(
                 "python",
-                [[*GIVE_WAY, "scripts/wheel", "--no-test"]],
-                tests=["scripts/wheel", "--test", *(word for package in python_packages for word in ("--with", package))],
+                [[*GIVE_WAY, "scripts/wheel", "--no-test", *packages]],
+                tests=["scripts/wheel", "--test", *packages],
             ),
             Step("asan-ubsan", [configure("asan-ubsan", *sanitize), build("asan-ubsan")]),
             Step("tsan", [configure("tsan"), build("tsan")]),

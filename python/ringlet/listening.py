@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 
 from .errors import InvalidArgument
@@ -15,12 +16,12 @@ def is_loopback(address: str) -> bool:
 def listen_at(host: str) -> socket.socket:
     """A socket that listens at this address of this machine: beyond the loopback within RINGLET_PORTS, where that is set."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    ports = os.environ.get("RINGLET_PORTS", "") if not is_loopback(host) else ""
-    first, _, last = ports.partition("-")
-    candidates = range(int(first), int(last or first) + 1) if ports and ports != "any" else range(1)
+    candidates = range(1) if is_loopback(host) else _allowed_ports()
     for port in candidates:
         listening = socket.socket(family, socket.SOCK_STREAM)
         try:
+            # Connections that a socket there had before keep the port for a minute after they have ended.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind((host, port))
             listening.listen(128)
             return listening
@@ -28,7 +29,19 @@ def listen_at(host: str) -> socket.socket:
             listening.close()
             if port == candidates[-1]:
                 raise
-    raise InvalidArgument(f"RINGLET_PORTS is '{ports}', which has no port")
+    raise AssertionError("there is at least one port")
+
+
+def _allowed_ports() -> range:
+    """Those of RINGLET_PORTS; port 0, which is any, without it."""
+    ports = os.environ.get("RINGLET_PORTS", "any") or "any"
+    if ports == "any":
+        return range(1)
+    match = re.fullmatch("([0-9]{1,5})(?:-([0-9]{1,5}))?", ports)
+    allowed = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+    if not allowed or allowed[0] < 1 or allowed[-1] > 65535:
+        raise InvalidArgument(f"RINGLET_PORTS is '{ports}'; write FIRST-LAST, a port, or any")
+    return allowed
 
 
 def address_of(listening: socket.socket) -> str:

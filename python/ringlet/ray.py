@@ -49,6 +49,8 @@ class _Rank:
             self._listening.close()
 
     def run(self, function: Callable[..., Any], arguments: tuple) -> Any:
+        if self._group is None:
+            raise ringlet.InvalidArgument("the group has failed in an earlier call; make new Ranks")
         try:
             return function(self._group, *arguments)
         except BaseException:

@@ -53,6 +53,14 @@ def test_the_error_is_the_one_that_caused_the_others():
         ringlet.ray.run(raise_on_rank_1, ranks=3)
 
 
+def test_after_an_error_the_ranks_say_so():
+    with ringlet.ray.Ranks(2) as ranks:
+        with pytest.raises(ValueError):
+            ranks.run(raise_on_rank_1)
+        with pytest.raises(ringlet.InvalidArgument, match="failed in an earlier call; make new Ranks"):
+            ranks.run(total, 0)
+
+
 def die_on_rank_1(group):
     if group.rank() == 1:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,12 +1,10 @@
 """How torch's process groups come to be: its stores, torchrun, several groups one after the other, other back ends beside."""
 
-import socket
 import sys
 
 import pytest
 from ranks import entry_points_work, launch, torchrun
 
-from ringlet import listening
 
 torch = pytest.importorskip("torch")
 dist = pytest.importorskip("torch.distributed")
@@ -57,20 +55,6 @@ def test_where_the_store_is(meeting, monkeypatch):
     assert meeting._host_of(store) == "alpha"
     tcp = dist.TCPStore("127.0.0.1", 0, 1, is_master=True)
     assert meeting._host_of(dist.PrefixStore("c", tcp)) == "127.0.0.1"
-
-
-def test_ports_that_a_firewall_lets_in(monkeypatch):
-    # Without this only addresses that others can reach would count.
-    monkeypatch.setattr(listening, "is_loopback", lambda address: False)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        first = min(taken.getsockname()[1], 65500)
-        monkeypatch.setenv("RINGLET_PORTS", f"{first}-{first + 30}")
-        with listening.listen_at("127.0.0.1") as found:
-            assert first <= found.getsockname()[1] <= first + 30
-            assert found.getsockname()[1] != taken.getsockname()[1]
-        monkeypatch.setenv("RINGLET_PORTS", str(taken.getsockname()[1]))
-        with pytest.raises(OSError):
-            listening.listen_at("127.0.0.1")
 
 
 def test_file_store(tmp_path):
