@@ -60,6 +60,13 @@ class Tables(unittest.TestCase):
         self.assertEqual(table.splitlines()[0], "| bytes | Ringlet | Gloo | floor, its share of Ringlet's time |")
         self.assertEqual(table.splitlines()[2], "| 4 B | **6.0** | 7.0 | round trips, 50 % |")
 
+    def test_the_floor_is_that_of_tcp_and_may_be_missed(self):
+        medians = {4: {"ringlet": 2.0, "ringlet-tcp": 4.0}, 1024: {"ringlet": 3.0, "ringlet-tcp": 2.5}}
+        table = tables.table(medians, {"ringlet": "Ringlet", "ringlet-tcp": "Ringlet over TCP only"}, lambda _: ("round trips", 3.0))
+        self.assertIn("| floor over TCP, its share of Ringlet's time over TCP |", table.splitlines()[0])
+        self.assertEqual(table.splitlines()[2], "| 4 B | **2.0** | 4.0 | round trips, 75 % |")
+        self.assertEqual(table.splitlines()[3], "| 1 KiB | 3.0 | **2.5** | round trips, 120 % |")
+
     def test_numbers_are_written_for_people(self):
         self.assertEqual([tables.time_text(time) for time in (4.04, 123.4, 1234.5, 52_712.0)], ["4.0", "123", "1,234", "52,700"])
         self.assertEqual([tables.size_text(size) for size in (4, 65536, 4 << 20)], ["4 B", "64 KiB", "4 MiB"])

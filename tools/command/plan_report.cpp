@@ -157,7 +157,8 @@ void print_advice(const PlanQuestion& question, const Advice& advice) {
   print_line(fmt::format("  OuterTrainer with inner_steps = {}{}; the average is {}", advice.inner_steps,
                          outer_wire_code(advice.average.wire), taken_text(question, advice.average)));
   print_line("  It costs loss (docs/library.md, \"Fewer averages\"), the more the more steps there are between averages.");
-  if (!advice.enough) print_line("  Even so communication takes long beside computing: compute more in a step.");
+  if (!advice.enough)
+    print_line("  Even so communication takes long beside computing: take larger batches, so that a step computes more, or faster links.");
 }
 
 void print_thresholds(const PlanQuestion& question, const PlanAnswer& result) {

@@ -18,14 +18,14 @@ double least_compute_ns(const Prediction& prediction) noexcept;
 /// What to take for steps in which a rank computes for a given time.
 struct Advice {
   Prediction average;
-  int inner_steps = 1;     // above 1: the ranks train alone for so many steps between two averages (OuterTrainer)
+  int inner_steps = 1;     // above 1, at most 50: the ranks train alone for so many steps between two averages (OuterTrainer)
   double ns_per_step = 0;  // of communication
   bool enough = true;      // whether that is within kAcceptableShare
 };
 
 /// Takes the first wire of `wires` with which communication takes kAcceptableShare of a step; if there is none, the cheapest; if that still
-/// takes longer than computing, averages of the parameters' differences in int8 blocks, as seldom as it needs. Computing and communicating
-/// count one after the other.
+/// takes longer than computing, averages of the parameters' differences in int8 blocks, as seldom as it needs and is known to learn.
+/// Computing and communicating count one after the other.
 Advice advise(const std::vector<Prediction>& predictions, const std::vector<WireChoice>& wires, double compute_ns);
 
 /// What the ranks of one machine cost and bring.
