@@ -1,32 +1,19 @@
-// What an average of gradients costs among 8 to 1,024 ranks, by each algorithm and wire: the plans of all ranks on a model of their ports
-// (tools/prediction/plan_cost.hpp), in virtual time.
+// What averages of gradients, and FSDP, cost among 8 to 1,024 ranks by each wire, as `ringlet plan` predicts them: the plans of all ranks
+// on a model of their ports (tools/prediction/plan_cost.hpp), in virtual time.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <nlohmann/json.hpp>
-#include <string_view>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "tools/prediction/plan_cost.hpp"
+#include "tools/prediction/step_prediction.hpp"
 
 using namespace ringlet;
+using prediction::Prediction;
 
 namespace {
-
-struct Column {
-  const char* wire;
-  Algorithm algorithm;
-  DType dtype = DType::f32;
-  std::optional<BlockFormat> blocks{};
-};
-
-const Column kColumns[] = {{"f32", Algorithm::ring},
-                           {"f32", Algorithm::direct},
-                           {"bf16", Algorithm::ring, DType::bf16},
-                           {"bf16", Algorithm::direct, DType::bf16},
-                           {"int8", Algorithm::direct, DType::f32, BlockFormat::int8},
-                           {"int4", Algorithm::direct, DType::f32, BlockFormat::int4}};
 
 struct Settings {
   std::vector<int> ranks{8, 16, 32, 64, 128, 256, 512, 1024};
@@ -38,17 +25,6 @@ struct Settings {
   bool json = false;
 };
 
-Call call_of(const Column& column, double parameters) {
-  Call call;
-  call.kind = CollectiveKind::all_reduce;
-  call.dtype = column.dtype;
-  call.algorithm = column.algorithm;
-  call.blocks = column.blocks;
-  const auto elements = static_cast<std::uint64_t>(parameters), block = column.blocks ? block_elements(*column.blocks) : std::uint64_t{1};
-  call.rows = (elements + block - 1) / block;
-  return call;
-}
-
 std::vector<PortCost> ports_of(const Settings& settings, int size) {
   const double per_byte = 1e3 / settings.megabytes;
   std::vector<PortCost> ports(static_cast<std::size_t>(size), {settings.latency_us * 1e3, per_byte, per_byte, settings.frame_us * 1e3});
@@ -59,35 +35,50 @@ std::vector<PortCost> ports_of(const Settings& settings, int size) {
   return ports;
 }
 
-void print_row(const Settings& settings, int size) {
-  if (!settings.json) fmt::print("{:>6} {:>6}", size, size - 1);
-  for (const Column& column : kColumns) {
-    const Call call = call_of(column, settings.parameters);
-    const auto began = std::chrono::steady_clock::now();
-    const PlanCost cost = cost_of(call, {}, ports_of(settings, size), granules_of(call, size));
+/// What the ranks choose by themselves, and FSDP.
+std::vector<Prediction> predictions_of(const Settings& settings, int size) {
+  const prediction::StepModel model{static_cast<std::uint64_t>(settings.parameters)};
+  auto all = prediction::predict(model, prediction::usual_wires(model.dtype), {ports_of(settings, size)});
+  std::erase_if(all, [](const Prediction& one) { return one.setting != prediction::AlgorithmSetting::none; });
+  return all;
+}
+
+std::string title_of(const Prediction& prediction) {
+  return fmt::format("{}{}", prediction::name_of(prediction.wire, {}), prediction.sharded ? " FSDP" : "");
+}
+
+void print_row(const Settings& settings, int size, bool is_first) {
+  const std::vector<Prediction> all = predictions_of(settings, size);
+  if (!settings.json && is_first) {
+    fmt::print("{:>6}", "ranks");
+    for (const Prediction& one : all) fmt::print(" {:>14}", title_of(one));
+    fmt::print("\n");
+  }
+  if (!settings.json) fmt::print("{:>6}", size);
+  for (const Prediction& one : all) {
     if (settings.json) {
       const nlohmann::json row{{"ranks", size},
-                               {"wire", column.wire},
-                               {"algorithm", name_of(column.algorithm)},
-                               {"ms", cost.nanoseconds / 1e6},
-                               {"frames", cost.frames},
-                               {"most_bytes_out", cost.most_bytes_out},
-                               {"most_scratch_bytes", cost.most_scratch},
-                               {"computed_in_s", std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()}};
+                               {"wire", prediction::name_of(one.wire, {})},
+                               {"fsdp", one.sharded},
+                               {"algorithm", name_of(one.algorithm)},
+                               {"ms", one.nanoseconds / 1e6},
+                               {"bytes_per_parameter", one.bytes_per_parameter}};
       fmt::print("{}\n", row.dump());
     } else {
-      fmt::print(" {:>12.1f}", cost.nanoseconds / 1e6);
+      fmt::print(" {:>14}", fmt::format("{:.0f} {}", one.nanoseconds / 1e6, name_of(one.algorithm)));
     }
-    std::fflush(stdout);
   }
   if (!settings.json) fmt::print("\n");
+  std::fflush(stdout);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("What an average of gradients costs by each algorithm and wire, in milliseconds of a model of the ranks' ports");
+  CLI::App app(
+      "What averages of f32 gradients, and FSDP, cost by each wire, in milliseconds of a model of the ranks' ports; beside it the "
+      "algorithm");
   app.add_option("--ranks", settings.ranks, "Numbers of ranks, by commas")
       ->delimiter(',')
       ->check(CLI::Range(2, 4096))
@@ -104,17 +95,13 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--slow", settings.slow_ranks, "How many ranks have slower ports")->check(CLI::NonNegativeNumber)->capture_default_str();
   auto* slow = app.add_option("--slow-megabytes", settings.slow_megabytes, "What those carry in a second")->check(CLI::PositiveNumber);
-  app.add_flag("--json", settings.json, "One JSON object per number of ranks, wire and algorithm");
+  app.add_flag("--json", settings.json, "One JSON object per number of ranks and wire");
   CLI11_PARSE(app, argc, argv);
   if (settings.slow_ranks > 0 && slow->count() == 0) {
     fmt::print(stderr, "scale: --slow {} needs --slow-megabytes\n", settings.slow_ranks);
     return 2;
   }
-  if (!settings.json) {
-    fmt::print("{:>6} {:>6}", "ranks", "links");
-    for (const Column& column : kColumns) fmt::print(" {:>12}", fmt::format("{} {}", column.wire, name_of(column.algorithm)));
-    fmt::print("\n");
-  }
-  for (const int size : settings.ranks) print_row(settings, size);
+  bool is_first = true;
+  for (const int size : settings.ranks) print_row(settings, size, std::exchange(is_first, false));
   return 0;
 }

@@ -16,7 +16,7 @@ struct ElementRange {
   friend constexpr bool operator==(const ElementRange&, const ElementRange&) = default;
 };
 
-/// Chunks begin at multiples of this number of elements, so that no two ranks reduce parts of one cache line.
+/// Parts begin at multiples of this number of elements, so that no two ranks reduce parts of one cache line.
 inline constexpr std::size_t kPartGranule = 16;
 
 /// Returns the part of `count` elements that rank `rank` of `size` owns in an all-reduce. A pure function of its arguments; parts may be
