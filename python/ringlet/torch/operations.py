@@ -334,6 +334,9 @@ class Operations:
         def finish() -> None:
             for work in works:
                 work._ending.settle()
+            for work in works:
+                if work._ending.error is not None:
+                    raise work._ending.error
 
         operations = [operation for work in works for operation in work._ending.operations]
         return Work(operations, [result for work in works for result in work.result()], finish)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from datetime import timedelta
 from typing import Any, Callable, List, Optional, Sequence
 
@@ -45,12 +46,13 @@ class _Ending:
         with self._lock:
             if self._finish is None:
                 return
-            finish, self._finish = self._finish, None
             try:
                 with torch.no_grad():
-                    finish()
+                    self._finish()
             except Exception as error:
                 self.error = error
+            # Not before: others see by this that the results are where they belong.
+            self._finish = None
 
     def when_done(self, function: Callable[[Optional[BaseException]], None]) -> None:
         """Calls `function` on the library's thread when all has been done, with the first error."""
@@ -108,9 +110,10 @@ class Work(dist.Work):
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
         seconds = timeout.total_seconds() if timeout else 0.0
+        deadline = time.monotonic() + seconds if seconds > 0 else None
         for operation in self._ending.operations:
             try:
-                if not operation.wait(seconds if seconds > 0 else None):
+                if not operation.wait(None if deadline is None else max(deadline - time.monotonic(), 0)):
                     raise Timeout(f"Ringlet: Timed out after {seconds} s; the operation still runs")
             except Error as error:
                 raise told(error) from None
@@ -150,7 +153,18 @@ class Work(dist.Work):
         return self._future
 
     def is_completed(self) -> bool:
-        return all(operation.done() for operation in self._ending.operations)
+        operations = self._ending.operations
+        if not all(operation.done() for operation in operations):
+            return False
+        if self._ending.needed:
+            # Who polls reads the results without a call of wait().
+            try:
+                if not all(operation.wait(0) for operation in operations):
+                    return False  # another thread is about to see the end
+            except Error:
+                return True  # wait() raises it
+            self._settle()
+        return True
 
     def is_success(self) -> bool:
         return self.is_completed() and self.exception() is None
