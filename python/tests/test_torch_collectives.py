@@ -151,6 +151,9 @@ def test_what_moves():
     whole = torch.zeros(2 * size)
     dist.all_gather(list(whole.chunk(size)), torch.full((2,), float(rank)))
     same(whole, torch.arange(float(size)).repeat_interleave(2))
+    if size > 1:
+        with pytest.raises(ringlet.InvalidArgument, match=rf"output tensor must be .* times world size: 5 elements for {size} of 2"):
+            dist.all_gather_into_tensor(torch.empty(5), torch.ones(2))
     outputs = [torch.empty(index + 1) for index in range(size)]
     dist.all_gather(outputs, torch.full((rank + 1,), float(rank)))
     for index, output in enumerate(outputs):
