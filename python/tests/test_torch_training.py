@@ -1,5 +1,7 @@
 """Trainings of torch's own kinds over Ringlet: all ranks end with the same parameters."""
 
+import contextlib
+import faulthandler
 import hashlib
 import tempfile
 
@@ -121,6 +123,46 @@ def test_hooks():
     net = DistributedDataParallel(model())
     net.register_comm_hook(dist.group.WORLD, whole_numbers)
     state_of(train(net).parameters())
+
+
+@on_torch_ranks(2, 3)
+def test_hooks_whose_call_backs_wait():
+    """Of full rank what PowerSGD approximates of each layer is the mean itself."""
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+    from torch.nn.parallel import DistributedDataParallel
+
+    faulthandler.dump_traceback_later(90, exit=True)
+    # The batched hook gives a matrix where torch (2.15) checks for a batch of them.
+    of_batches = powerSGD_hook._orthogonalize
+    powerSGD_hook._orthogonalize = lambda matrices, epsilon=0: of_batches(matrices if matrices.dim() == 3 else matrices[None], epsilon)
+    wanted = alone(8, torch.optim.SGD)
+    for hook, rank in ((powerSGD_hook.powerSGD_hook, 512), (powerSGD_hook.batched_powerSGD_hook, 2)):
+        for megabytes in (25, 0.01):
+            state = powerSGD_hook.PowerSGDState(None, rank, start_powerSGD_iter=2, min_compression_rate=0)
+            net = DistributedDataParallel(model(), bucket_cap_mb=megabytes)
+            net.register_comm_hook(state, hook)
+            train(net, 8, torch.optim.SGD(net.parameters(), 1e-2))
+            state_of(net.parameters())
+            if rank == 512:
+                close(net, wanted)
+    faulthandler.cancel_dump_traceback_later()
+
+
+@on_torch_ranks(2)
+def test_call_backs_may_wait():
+    faulthandler.dump_traceback_later(90, exit=True)
+    group, elements = dist.new_group(), 1000
+
+    def again(done):
+        return dist.all_reduce(done.value()[0], group=group, async_op=True).get_future().wait()[0]
+
+    for profiled in (False, True):
+        with torch.profiler.profile() if profiled else contextlib.nullcontext():
+            for _ in range(10):
+                futures = [dist.all_reduce(torch.ones(elements), async_op=True).get_future().then(again) for _ in range(3)]
+                for total in torch.futures.collect_all(futures).wait():
+                    assert (total.wait() == 4).all()
+    faulthandler.cancel_dump_traceback_later()
 
 
 @on_torch_ranks(3)
