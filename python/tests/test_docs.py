@@ -112,6 +112,11 @@ BLOCKS = {
             ("torch",),
         ),
         Block(
+            DATA_PARALLEL + "model = model.module\n",
+            "assert model.weight.grad.tolist() == [[0.5] * 3], model.weight.grad\ntorch.distributed.destroy_process_group()",
+            ("torch",),
+        ),
+        Block(
             """
 import itertools
 import torch

@@ -50,6 +50,46 @@ def test_data_parallel():
 
 
 @on_torch_ranks(3)
+def test_averages_without_a_wrapper():
+    """Ranks have 4, 8 and 12 samples. Rank 1 alone uses one layer, and nobody another one."""
+    import ringlet
+    from ringlet.torch import average_gradients
+
+    def made():
+        return torch.nn.ModuleDict({"all": model(), "one": torch.nn.Linear(8, 8), "none": torch.nn.Linear(8, 8)})
+
+    def loss_of(net, each):
+        inputs, targets = samples(0, each, 4 * (each + 1))
+        outputs = net["all"](inputs)
+        return ((net["one"](outputs) if each == 1 else outputs) - targets).square().mean()
+
+    rank, size = dist.get_rank(), dist.get_world_size()
+    pair = dist.new_group([0, 1])
+    feedback = ringlet.Wire("int8", feedback=True, least_elements=0)
+    for wire, weighted, group in ((None, False, None), (None, True, dist.group.WORLD.ringlet), (feedback, True, None), (None, False, pair)):
+        if group is pair and rank == 2:
+            continue
+        ranks = range(2 if group is pair else size)
+        net, whole = made(), made()
+        whole.load_state_dict(net.state_dict())
+        loss_of(net, rank).backward()
+        average_gradients(net, group, weight=4.0 * (rank + 1) if weighted else None, wire=wire)
+        for each in ranks:
+            share = (each + 1) / sum(other + 1 for other in ranks) if weighted else 1 / len(ranks)
+            (loss_of(whole, each) * share).backward()
+        for (name, mine), wanted in zip(net.named_parameters(), whole.parameters()):
+            if name.startswith("none"):
+                assert mine.grad is None
+                continue
+            bound = 0 if wire is None else wanted.grad.abs().max().item() / 16
+            torch.testing.assert_close(mine.grad, wanted.grad, rtol=1e-4, atol=1e-6 + bound)
+        if group is not pair:
+            state_of([parameter.grad for parameter in net.parameters() if parameter.grad is not None])
+    with pytest.raises(ringlet.InvalidArgument, match="communication_type is 'x'"):
+        average_gradients(net, pair, wire="x") if rank < 2 else average_gradients(net, ringlet.Group(), wire="x")
+
+
+@on_torch_ranks(3)
 def test_uneven_inputs():
     from torch.nn.parallel import DistributedDataParallel
 

@@ -6,6 +6,7 @@ import torch
 import torch.distributed as dist
 
 from ..gradients import GradientAverager, to_wire
+from .averages import group_of
 
 
 class WeightedAverage:
@@ -52,9 +53,8 @@ class WireAverage:
         self._pending: List[Tuple[torch.futures.Future, torch.Tensor]] = []
 
     def _new_averager(self) -> GradientAverager:
-        group = self.process_group if self.process_group is not None else dist.group.WORLD
-        ringlet_group = group._get_backend(torch.device("cpu")).ringlet
-        return GradientAverager(ringlet_group, all_reduce_size=8 << 20, communication_type=self._wire, weight=self.weight)
+        group = group_of(self.process_group)
+        return GradientAverager(group, all_reduce_size=8 << 20, communication_type=self._wire, weight=self.weight)
 
     def _averager_for(self, bucket: dist.GradBucket) -> GradientAverager:
         """An averager keeps what rounding leaves out by the order of the gradients, which changes when DDP forms its buckets anew after the
