@@ -49,6 +49,17 @@ def batch_of(number, rank, ranks):
 """
 SUMS = "assert sums.tolist() == [3.0] * 3, sums"
 BACK_END = "" if not is_there("torch") or entry_points_work() else "import ringlet.torch\n"
+DATA_PARALLEL = f"""
+import torch
+{BACK_END}
+torch.distributed.init_process_group("ringlet")
+rank = torch.distributed.get_rank()
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 1))
+batches = [torch.full((1 + 2 * rank, 3), float(rank))]  # one sample of zeros, three of ones
+
+def loss(outputs):
+    return outputs.mean()
+"""
 
 # By document, in the order in which they stand there.
 BLOCKS = {
@@ -91,18 +102,18 @@ BLOCKS = {
             ("torch",),
         ),
         Block(
-            f"""
-import torch
-{BACK_END}
-torch.distributed.init_process_group("ringlet")
-rank = torch.distributed.get_rank()
-model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 1))
-batches = [torch.full((1 + 2 * rank, 3), float(rank))]  # one sample of zeros, three of ones
-
-def loss(outputs):
-    return outputs.mean()
-""",
+            DATA_PARALLEL,
             "assert model.module.weight.grad.tolist() == [[0.75] * 3], model.module.weight.grad\ntorch.distributed.destroy_process_group()",
+            ("torch",),
+        ),
+        Block(
+            DATA_PARALLEL,
+            "assert model.module.weight.grad.tolist() == [[0.5] * 3], model.module.weight.grad\ntorch.distributed.destroy_process_group()",
+            ("torch",),
+        ),
+        Block(
+            DATA_PARALLEL + "model = model.module\n",
+            "assert model.weight.grad.tolist() == [[0.5] * 3], model.weight.grad\ntorch.distributed.destroy_process_group()",
             ("torch",),
         ),
         Block(

@@ -151,6 +151,9 @@ def test_what_moves():
     whole = torch.zeros(2 * size)
     dist.all_gather(list(whole.chunk(size)), torch.full((2,), float(rank)))
     same(whole, torch.arange(float(size)).repeat_interleave(2))
+    if size > 1:
+        with pytest.raises(ringlet.InvalidArgument, match=rf"output tensor must be .* times world size: 5 elements for {size} of 2"):
+            dist.all_gather_into_tensor(torch.empty(5), torch.ones(2))
     outputs = [torch.empty(index + 1) for index in range(size)]
     dist.all_gather(outputs, torch.full((rank + 1,), float(rank)))
     for index, output in enumerate(outputs):
@@ -236,6 +239,15 @@ def test_works():
     while outputs[1][0] != 6:
         pass
     same(torch.stack(outputs), torch.tensor([[5.0] * 3, [6.0] * 3]))
+    # Polling is enough: a work is over when its results are where they belong.
+    for elements in (3, 300_000):
+        outputs, strided = [torch.empty(elements) for _ in range(2)], torch.zeros(elements, 2)
+        sent = torch.full((elements,), rank + 1.0)
+        works = [dist.all_gather(outputs, sent, async_op=True), dist.irecv(strided[:, 0], 1 - rank), dist.isend(sent, 1 - rank)]
+        while not all(work.is_completed() for work in works):
+            pass
+        same(torch.stack(outputs), torch.tensor([[1.0], [2.0]]).expand(2, elements))
+        same(strided[:, 0], torch.full((elements,), 2.0 - rank))
     other, got = 1 - rank, torch.zeros(1)
     work = dist.irecv(got, other)
     assert not work.is_completed()
@@ -252,6 +264,17 @@ def test_works():
             dist.all_reduce(tensor)
     several.wait()
     same(tensors[0], torch.full((2,), 4.0))
+    # What cannot be written is told, too, by one of several works and by polling.
+    group, one_place = dist.group.WORLD, torch.ones(1).expand(3)
+    group.start_coalescing()
+    for tensor in (torch.ones(2), one_place):
+        group.allreduce([tensor])
+    for work in (group.end_coalescing(), group.allreduce([one_place])):
+        while not work.is_completed():
+            pass
+        assert not work.is_success()
+        with pytest.raises(RuntimeError, match="single memory location"):
+            work.wait()
 
 
 @on_torch_ranks(3)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 from ranks import FOLDER, LIMIT_S, entry_points_work, launch
@@ -158,6 +159,25 @@ dist.destroy_process_group()
     )
     done = launch(2, sys.executable, path, environment={"MALLOC_PERTURB_": "165"})
     assert done.returncode == 0 and done.stdout.count("end") == 2, done.stdout
+
+
+def test_one_limit_for_all_operations_of_a_work():
+    import datetime
+
+    from ringlet.torch.work import Work
+
+    class Operation:
+        def __init__(self, seconds):
+            self.left = seconds
+
+        def wait(self, timeout):
+            time.sleep(min(timeout, self.left))
+            return timeout >= self.left
+
+    begin = time.monotonic()
+    with pytest.raises(RuntimeError, match="Timed out after 0.5 s"):
+        Work([Operation(0.4), Operation(60)], []).wait(datetime.timedelta(seconds=0.5))
+    assert time.monotonic() - begin < 0.8
 
 
 def test_deadlines(tmp_path):

@@ -146,6 +146,11 @@ def test_one_of_several_back_ends(tmp_path):
         tmp_path,
         """
 dist.init_process_group("cpu:ringlet,cuda:gloo")
+from ringlet.torch import ProcessGroup, WireAverage, wire_average_hook
+from ringlet.torch.backend import Backend
+world = dist.group.WORLD
+# What create() guesses from torch's own variables.
+assert type(world._get_backend(torch.device("cpu"))) is Backend and not isinstance(world, ProcessGroup), type(world)
 rank, size = dist.get_rank(), dist.get_world_size()
 total = torch.full((3,), rank + 1.0)
 dist.all_reduce(total)
@@ -157,8 +162,15 @@ work = dist.all_reduce(torch.ones(2), async_op=True)
 future = work.get_future().wait()
 net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2))
 net(torch.ones(4, 3)).sum().backward()
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2))
+net.register_comm_hook(WireAverage("bf16"), wire_average_hook)
+net(torch.full((4, 3), rank + 1.0)).mean().backward()
+assert (net.module.weight.grad == 0.75).all(), net.module.weight.grad
 group = dist.new_group([1, 0])
+assert type(group._get_backend(torch.device("cpu"))) is Backend, type(group)
 dist.broadcast(part, 1, group=group)
+alone = dist.new_group(backend="ringlet")
+assert type(alone) is ProcessGroup, type(alone)
 dist.barrier()
 say("total", total.tolist(), whole.tolist(), part.tolist(), future[0].tolist())
 dist.destroy_process_group()

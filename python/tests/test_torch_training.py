@@ -1,67 +1,13 @@
 """Trainings of torch's own kinds over Ringlet: all ranks end with the same parameters."""
 
-import hashlib
 import tempfile
 
 import pytest
 from ranks import entry_points_work, on_torch_ranks
+from torch_nets import alone, close, model, samples, state_of, train
 
 torch = pytest.importorskip("torch")
 dist = pytest.importorskip("torch.distributed")
-
-
-def model(width=64):
-    torch.manual_seed(0)
-    layers = torch.nn
-    return layers.Sequential(layers.Linear(32, width), layers.GELU(), layers.Linear(width, width), layers.GELU(), layers.Linear(width, 8))
-
-
-def samples(step, rank, count=16):
-    random = torch.Generator().manual_seed(1000 * step + rank)
-    return torch.randn(count, 32, generator=random), torch.randn(count, 8, generator=random)
-
-
-def train(net, steps=5, optimizer=None):
-    optimizer = optimizer or torch.optim.AdamW(net.parameters(), 1e-2)
-    for step in range(steps):
-        inputs, targets = samples(step, dist.get_rank())
-        (net(inputs) - targets).square().mean().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    return net
-
-
-def state_of(parameters):
-    """Their bits as one text, which is the same on all ranks."""
-    digest = hashlib.sha256()
-    for parameter in parameters:
-        whole = parameter.full_tensor() if hasattr(parameter, "full_tensor") else parameter
-        # A copy: FSDP frees the memory itself, which it cannot once NumPy has seen it.
-        digest.update(whole.detach().clone(memory_format=torch.contiguous_format).view(torch.uint8).numpy().tobytes())
-    mine = digest.hexdigest()
-    everybody = [None] * dist.get_world_size()
-    dist.all_gather_object(everybody, mine)
-    assert set(everybody) == {mine}, everybody
-    return mine
-
-
-def alone(steps=5, kind=torch.optim.AdamW):
-    """The same training by one process, which has the samples of all."""
-    net, size = model(), dist.get_world_size()
-    optimizer = kind(net.parameters(), 1e-2)
-    for step in range(steps):
-        parts = [samples(step, rank) for rank in range(size)]
-        inputs, targets = torch.cat([part[0] for part in parts]), torch.cat([part[1] for part in parts])
-        (net(inputs) - targets).square().mean().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    return net
-
-
-def close(net, other):
-    for mine, wanted in zip(net.parameters(), other.parameters()):
-        whole = mine.full_tensor() if hasattr(mine, "full_tensor") else mine
-        torch.testing.assert_close(whole.detach(), wanted.detach(), rtol=1e-3, atol=1e-4)
 
 
 @on_torch_ranks(2)
@@ -103,52 +49,44 @@ def test_data_parallel():
     assert len(states) == 1
 
 
-@on_torch_ranks(2)
-def test_hooks():
-    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
-    from torch.nn.parallel import DistributedDataParallel
-
-    for hook in (default_hooks.bf16_compress_hook, default_hooks.fp16_compress_hook, default_hooks.allreduce_hook):
-        net = DistributedDataParallel(model())
-        net.register_comm_hook(None, hook)
-        state_of(train(net).parameters())
-
-    def whole_numbers(group: dist.ProcessGroup, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-        scaled = (bucket.buffer() * 2**20).round().to(torch.int32)
-        future = dist.all_reduce(scaled, group=group, async_op=True).get_future()
-        return future.then(lambda done: done.value()[0].to(torch.float32) / 2**20 / dist.get_world_size())
-
-    net = DistributedDataParallel(model())
-    net.register_comm_hook(dist.group.WORLD, whole_numbers)
-    state_of(train(net).parameters())
-
-
 @on_torch_ranks(3)
-def test_averages_weighted_by_samples():
-    from torch.nn.parallel import DistributedDataParallel
+def test_averages_without_a_wrapper():
+    """Ranks have 4, 8 and 12 samples. Rank 1 alone uses one layer, and nobody another one."""
+    import ringlet
+    from ringlet.torch import average_gradients
 
-    from ringlet.torch import WeightedAverage, weighted_average_hook
+    def made():
+        return torch.nn.ModuleDict({"all": model(), "one": torch.nn.Linear(8, 8), "none": torch.nn.Linear(8, 8)})
+
+    def loss_of(net, each):
+        inputs, targets = samples(0, each, 4 * (each + 1))
+        outputs = net["all"](inputs)
+        return ((net["one"](outputs) if each == 1 else outputs) - targets).square().mean()
 
     rank, size = dist.get_rank(), dist.get_world_size()
-    state = WeightedAverage()
-    net = DistributedDataParallel(model(), bucket_cap_mb=0.01)
-    net.register_comm_hook(state, weighted_average_hook)
-    whole = model()
-    for step in range(3):
-        # Ranks have 4, 8 and 12 samples of a batch, and the loss is the mean over all of it.
-        parts = [samples(step, each, 4 * (each + 1)) for each in range(size)]
-        inputs, targets = parts[rank]
-        state.weight = len(inputs)
-        (net(inputs) - targets).square().mean().backward()
-        inputs, targets = torch.cat([part[0] for part in parts]), torch.cat([part[1] for part in parts])
-        (whole(inputs) - targets).square().mean().backward()
-        for mine, wanted in zip(net.parameters(), whole.parameters()):
-            torch.testing.assert_close(mine.grad, wanted.grad)
-        net.zero_grad()
-        whole.zero_grad()
-    state.weight = 0.0
-    with pytest.raises(RuntimeError, match="must be positive"):
-        (net(inputs) - targets).square().mean().backward()
+    pair = dist.new_group([0, 1])
+    feedback = ringlet.Wire("int8", feedback=True, least_elements=0)
+    for wire, weighted, group in ((None, False, None), (None, True, dist.group.WORLD.ringlet), (feedback, True, None), (None, False, pair)):
+        if group is pair and rank == 2:
+            continue
+        ranks = range(2 if group is pair else size)
+        net, whole = made(), made()
+        whole.load_state_dict(net.state_dict())
+        loss_of(net, rank).backward()
+        average_gradients(net, group, weight=4.0 * (rank + 1) if weighted else None, wire=wire)
+        for each in ranks:
+            share = (each + 1) / sum(other + 1 for other in ranks) if weighted else 1 / len(ranks)
+            (loss_of(whole, each) * share).backward()
+        for (name, mine), wanted in zip(net.named_parameters(), whole.parameters()):
+            if name.startswith("none"):
+                assert mine.grad is None
+                continue
+            bound = 0 if wire is None else wanted.grad.abs().max().item() / 16
+            torch.testing.assert_close(mine.grad, wanted.grad, rtol=1e-4, atol=1e-6 + bound)
+        if group is not pair:
+            state_of([parameter.grad for parameter in net.parameters() if parameter.grad is not None])
+    with pytest.raises(ringlet.InvalidArgument, match="communication_type is 'x'"):
+        average_gradients(net, pair, wire="x") if rank < 2 else average_gradients(net, ringlet.Group(), wire="x")
 
 
 @on_torch_ranks(3)

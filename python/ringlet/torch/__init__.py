@@ -11,12 +11,21 @@ from typing import Any, Optional
 
 import torch.distributed as dist
 
-from .hooks import WeightedAverage, weighted_average_hook
+from .averages import average_gradients
+from .hooks import WeightedAverage, WireAverage, weighted_average_hook, wire_average_hook
 from .meeting import meet
 from .operations import Operations
 from .process_group import ProcessGroup
 
-__all__ = ["ProcessGroup", "WeightedAverage", "register", "weighted_average_hook"]
+__all__ = [
+    "ProcessGroup",
+    "WeightedAverage",
+    "WireAverage",
+    "average_gradients",
+    "register",
+    "weighted_average_hook",
+    "wire_average_hook",
+]
 
 # The world of this process, from which its other groups are made.
 _world: Optional[weakref.ref] = None

@@ -1,9 +1,12 @@
 """Communication hooks for DistributedDataParallel."""
 
-from typing import Any, Optional
+from typing import Any, List, Optional, Tuple
 
 import torch
 import torch.distributed as dist
+
+from ..gradients import GradientAverager, to_wire
+from .averages import group_of
 
 
 class WeightedAverage:
@@ -34,3 +37,55 @@ def weighted_average_hook(state: WeightedAverage, bucket: dist.GradBucket) -> to
         return values.div_(total.item())
 
     return torch.futures.collect_all([state._total, sums]).then(divided)
+
+
+class WireAverage:
+    """The state of wire_average_hook: how gradients cross the network, which is "f16", "bf16", "int8", "int4" or a ringlet.Wire, and how much
+    this rank's count. `weight` is as WeightedAverage's where all ranks have one; without it the average is the plain mean."""
+
+    def __init__(self, wire: Any, process_group: Optional[dist.ProcessGroup] = None, weight: Optional[float] = None) -> None:
+        to_wire(wire, "wire")  # refuses what is none
+        self.process_group = process_group
+        self.weight = weight
+        self._wire = wire
+        self._averager: Optional[GradientAverager] = None
+        self._parameters: List[Any] = []  # of each bucket, by their ids
+        self._pending: List[Tuple[torch.futures.Future, torch.Tensor]] = []
+
+    def _new_averager(self) -> GradientAverager:
+        group = group_of(self.process_group)
+        return GradientAverager(group, all_reduce_size=8 << 20, communication_type=self._wire, weight=self.weight)
+
+    def _averager_for(self, bucket: dist.GradBucket) -> GradientAverager:
+        """An averager keeps what rounding leaves out by the order of the gradients, which changes when DDP forms its buckets anew after the
+        first step: then another one begins."""
+        index, parameters = bucket.index(), [id(parameter) for parameter in bucket.parameters()]
+        if index == 0 and self._pending:
+            self._pending, self._averager = [], None  # the last backward pass ended by an error
+        is_other = index < len(self._parameters) and self._parameters[index] != parameters
+        if is_other and index > 0:
+            self._averager.finish()
+            self._parameters[0] = None  # the next step begins with another averager, for all buckets
+        if self._averager is None or is_other:
+            self._averager = self._new_averager()
+        elif index == 0:
+            self._averager.set_weight(self.weight)
+        if is_other or index == len(self._parameters):
+            self._parameters[index:] = [parameters]
+        return self._averager
+
+
+def wire_average_hook(state: WireAverage, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """The ranks' gradients as an average that crosses the network as a Wire says, with its error feedback.
+    `model.register_comm_hook(WireAverage("int8"), wire_average_hook)`"""
+    averager, gradients, average = state._averager_for(bucket), bucket.buffer(), torch.futures.Future()
+    for gradient in gradients.split([parameter.numel() for parameter in bucket.parameters()]):
+        averager.add(gradient)
+    state._pending.append((average, gradients))
+    if bucket.is_last():
+        # The backward pass has computed all by now, so nothing is left beside which to wait.
+        averager.finish()
+        for future, values in state._pending:
+            future.set_result(values)
+        state._pending = []
+    return average

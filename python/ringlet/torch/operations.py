@@ -119,12 +119,15 @@ class Operations:
         return self._scattered([self._even_parts(output, input) for output, input in zip(outputs, inputs)], list(inputs), opts)
 
     def _even_parts(self, output: torch.Tensor, input: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, None]:
-        if input.numel() != output.numel() * self._handle.size():
-            raise ringlet.InvalidArgument(
-                f"input tensor must be the same size as output size times world size: {input.numel()} elements for "
-                f"{self._handle.size()} of {output.numel()}"
-            )
+        self._check_even("input", input, "output", output)
         return output, input, None
+
+    def _check_even(self, whole_name: str, whole: torch.Tensor, part_name: str, part: torch.Tensor) -> None:
+        if whole.numel() != part.numel() * self._handle.size():
+            raise ringlet.InvalidArgument(
+                f"{whole_name} tensor must be the same size as {part_name} size times world size: {whole.numel()} elements for "
+                f"{self._handle.size()} of {part.numel()}"
+            )
 
     def _scattered(self, parts: Sequence[tuple], inputs: List[torch.Tensor], opts: Any) -> Work:
         """Reduces and scatters several inputs, each for an output of its own."""
@@ -180,9 +183,12 @@ class Operations:
         return self._gathered(parts, list(output_lists), opts)
 
     def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Work:
+        self._check_even("output", output, "input", input)
         return self._gathered([([output], input)], [output], opts)
 
     def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        for output, input in zip(outputs, inputs):
+            self._check_even("output", output, "input", input)
         return self._gathered([([output], each) for output, each in zip(outputs, inputs)], list(outputs), opts)
 
     def _gathered(self, parts: Sequence[Tuple[List[torch.Tensor], torch.Tensor]], results: List[Any], opts: Any) -> Work:
@@ -334,6 +340,9 @@ class Operations:
         def finish() -> None:
             for work in works:
                 work._ending.settle()
+            for work in works:
+                if work._ending.error is not None:
+                    raise work._ending.error
 
         operations = [operation for work in works for operation in work._ending.operations]
         return Work(operations, [result for work in works for result in work.result()], finish)

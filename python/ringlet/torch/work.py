@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 from datetime import timedelta
+from types import FrameType
 from typing import Any, Callable, List, Optional, Sequence
 
 import torch
@@ -14,6 +17,16 @@ from ..errors import Error, Timeout
 from .profiling import Event
 
 _NO_TIMEOUT = timedelta(0)
+
+# Hooks of torch's whose call-backs start collectives in the group of the hook's own, and wait for them.
+_NESTING_HOOKS = "torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook"
+
+# The library's thread that ends works, and so runs the call-backs of their futures.
+_ending_thread: Optional[int] = None
+
+
+def _is_ending_thread() -> bool:
+    return threading.get_ident() == _ending_thread
 
 
 def told(error: Error) -> Error:
@@ -45,12 +58,13 @@ class _Ending:
         with self._lock:
             if self._finish is None:
                 return
-            finish, self._finish = self._finish, None
             try:
                 with torch.no_grad():
-                    finish()
+                    self._finish()
             except Exception as error:
                 self.error = error
+            # Not before: others see by this that the results are where they belong.
+            self._finish = None
 
     def when_done(self, function: Callable[[Optional[BaseException]], None]) -> None:
         """Calls `function` on the library's thread when all has been done, with the first error."""
@@ -59,6 +73,8 @@ class _Ending:
 
         def one_ended(error: Optional[Error]) -> None:
             nonlocal left, first
+            global _ending_thread
+            _ending_thread = threading.get_ident()
             left -= 1
             if error is not None and first is None:
                 first = told(error)
@@ -108,14 +124,15 @@ class Work(dist.Work):
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
         seconds = timeout.total_seconds() if timeout else 0.0
+        deadline = time.monotonic() + seconds if seconds > 0 else None
         for operation in self._ending.operations:
             try:
-                if not operation.wait(seconds if seconds > 0 else None):
+                if not operation.wait(None if deadline is None else max(deadline - time.monotonic(), 0)):
                     raise Timeout(f"Ringlet: Timed out after {seconds} s; the operation still runs")
             except Error as error:
                 raise told(error) from None
         self._settle()
-        if self._event is not None:
+        if self._event is not None and not _is_ending_thread():
             self._event.wait()
         if self._ending.error is not None:
             raise self._ending.error
@@ -146,23 +163,43 @@ class Work(dist.Work):
                 ended.set_result(None)
 
             self._future = ended.then(value)
-            self.when_done(end)
+            if self._is_waited_for_at_once(sys._getframe().f_back):
+                end(self._failure())
+            else:
+                self.when_done(end)
         return self._future
 
-    def is_completed(self) -> bool:
-        return all(operation.done() for operation in self._ending.operations)
+    def _is_waited_for_at_once(self, caller: Optional[FrameType]) -> bool:
+        """Whether get_future() waits: in call-backs, since the thread that would end the future is theirs; and in hooks that nest, so that
+        all collectives start on the program's thread, in the same order on all ranks."""
+        return _is_ending_thread() or (caller is not None and caller.f_globals.get("__name__") == _NESTING_HOOKS)
 
-    def is_success(self) -> bool:
-        return self.is_completed() and self.exception() is None
-
-    def exception(self) -> Optional[BaseException]:
-        if not self.is_completed():
-            return None
+    def _failure(self) -> Optional[BaseException]:
         try:
             self.wait()
         except Exception as error:
             return error
         return None
+
+    def is_completed(self) -> bool:
+        operations = self._ending.operations
+        if not all(operation.done() for operation in operations):
+            return False
+        if self._ending.needed:
+            # Who polls reads the results without a call of wait().
+            try:
+                if not all(operation.wait(0) for operation in operations):
+                    return False  # another thread is about to see the end
+            except Error:
+                return True  # wait() raises it
+            self._settle()
+        return True
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self.exception() is None
+
+    def exception(self) -> Optional[BaseException]:
+        return self._failure() if self.is_completed() else None
 
     def result(self) -> List[Any]:
         return self._results
@@ -225,3 +262,6 @@ class LaterWork(Work):
 
     def is_completed(self) -> bool:
         return self._over.is_set()
+
+    def _is_waited_for_at_once(self, caller: Optional[FrameType]) -> bool:
+        return False  # in a call-back that would keep its own ones from running

@@ -1,0 +1,37 @@
+"""Averages of a module's gradients, for loops without a wrapper around it."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+import torch.distributed as dist
+
+import ringlet
+
+
+def group_of(group: Any) -> ringlet.Group:
+    """The group beneath one of torch's; None is the default group."""
+    if isinstance(group, ringlet.Group):
+        return group
+    return (dist.group.WORLD if group is None else group)._get_backend(torch.device("cpu")).ringlet
+
+
+def average_gradients(
+    module: torch.nn.Module, group: Any = None, *, weight: Optional[float] = None, wire: Any = None, all_reduce_size: int = 32 << 20
+) -> None:
+    """Makes each gradient of a module its mean over a group, which is torch's or a ringlet.Group; to be called after backward(), by all ranks.
+
+    A gradient that is None counts as zeros where another rank has one; one that no rank has stays None. The other arguments are as
+    ringlet.average_gradients() has them, where `wire` is called `communication_type`.
+    """
+    over, parameters = group_of(group), dict(module.named_parameters())
+    are_there = torch.tensor([parameter.grad is not None for parameter in parameters.values()], dtype=torch.uint8)
+    over.all_max_(are_there)
+    gradients = {}
+    for (name, parameter), is_there in zip(parameters.items(), are_there.tolist()):
+        if is_there:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            gradients[name] = parameter.grad
+    ringlet.average_gradients_(gradients, over, all_reduce_size=all_reduce_size, communication_type=wire, weight=weight)
