@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -20,6 +20,30 @@ ShardLayout = _ringlet.ShardLayout
 
 def _name(dtype: Any) -> Optional[str]:
     return None if dtype is None else dtype_name(dtype)
+
+
+def _rows_after(before: Dict[str, np.ndarray], after: Any) -> List[np.ndarray]:
+    """The rows that an optimizer of the program's own leaves, in the order of those before: what it has returned, else what it was given."""
+    if after is None:
+        after = {}
+    if not isinstance(after, Mapping):
+        raise TypeError(f"the optimizer has returned {shown(after)}; it returns a dict of new parameters by name, or None")
+    for name in after:
+        if name not in before:
+            raise InvalidArgument(f"the optimizer has returned {shown(name)}; the parameters are {', '.join(map(repr, before))}")
+    return [_rows_like(rows, after[name], name) if name in after else rows for name, rows in before.items()]
+
+
+def _rows_like(before: np.ndarray, values: Any, name: str) -> np.ndarray:
+    try:
+        given = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidArgument(f"the optimizer has returned '{name}', of which NumPy makes no array: {error}") from error
+    if given.shape != before.shape:
+        raise InvalidArgument(f"the optimizer has returned '{name}' of shape {given.shape}; it is {before.shape}")
+    if not np.can_cast(given.dtype, before.dtype, "same_kind"):
+        raise InvalidArgument(f"the optimizer has returned '{name}' of dtype {given.dtype}; it is {before.dtype}")
+    return np.require(given, before.dtype, "A")
 
 
 class FsdpUpdater:
@@ -47,7 +71,8 @@ class FsdpUpdater:
         """Takes one step. Returns the new parameters, arrays of the same kinds, and the gradients' norm before clipping if `max_norm` is set.
 
         `optimizer` is one of Ringlet's, or has apply_gradients(gradients, parameters): it is given dicts of NumPy arrays, this rank's rows by
-        name, and either changes the parameters in place or returns new ones.
+        name, and either changes the parameters in place or returns a dict of new ones, of the same shapes. The arrays are copies that are
+        made for it: it may keep them.
         """
         copied, given = CopiedTree(parameters), CopiedTree(gradients, names_of(parameters))
         norm = self._apply(given.tree, copied.tree, optimizer)
@@ -63,12 +88,10 @@ class FsdpUpdater:
         if not callable(getattr(optimizer, "apply_gradients", None)):
             raise TypeError(f"optimizer is {shown(optimizer)}; it is a ringlet.Optimizer, or has apply_gradients(gradients, parameters)")
 
-        def step(shards: list, rows: list) -> None:
+        def step(shards: list, rows: list) -> List[np.ndarray]:
             before = {name: array_of(*memory) for name, memory in rows}
-            after = optimizer.apply_gradients({name: array_of(*memory) for name, memory in shards}, before)
-            for name, values in (after or {}).items():
-                if values is not before[name]:
-                    np.copyto(before[name], np.asarray(values))
+            after = optimizer.apply_gradients({name: array_of(*memory) for name, memory in shards}, dict(before))
+            return _rows_after(before, after)
 
         return self._handle.apply_function(gradients, parameters, step)
 

@@ -164,6 +164,45 @@ nb::tuple shape_tuple(const Shape& shape) {
   return nb::tuple(extents);
 }
 
+nb::object memoryview_of(nb::handle array) {
+  PyObject* const view = PyMemoryView_FromObject(array.ptr());
+  if (view == nullptr) throw nb::python_error();
+  return nb::steal(view);
+}
+
+/// Calls a function, and returns the error that it raises with its class; nothing where there is none, or where an attribute is missing.
+template <class Function>
+std::string error_of_call(Function function) {
+  try {
+    function();
+    return {};
+  } catch (nb::python_error& raised) {
+    if (!raised.matches(PyExc_Exception)) throw;
+    if (raised.matches(PyExc_AttributeError)) return {};
+    const nb::object error = nb::borrow(raised.value());
+    return class_name(error) + ": " + nb::cast<std::string>(nb::str(error));
+  }
+}
+
+/// Takes an array by DLPack or as a buffer. Returns whether it could be.
+template <class Taken>
+bool take_exported(nb::handle array, Taken& taken) {
+  nb::object exporter = nb::borrow(array);
+  // nanobind reads the strides of a buffer, which those of ctypes lack and a memoryview has.
+  if (PyObject_CheckBuffer(array.ptr()) && !nb::hasattr(array, "__dlpack__") &&
+      !error_of_call([&] { exporter = memoryview_of(array); }).empty())
+    return false;
+  return nb::try_cast(exporter, taken, false);
+}
+
+/// Refuses an array that was not taken: for the reason that it gives itself where it is asked for its memory, or else for `reason`.
+[[noreturn]] void refuse_array(nb::handle array, const std::string& what, const std::string& reason) {
+  std::string own = error_of_call([&] { static_cast<void>(nb::object(array.attr("__array_struct__"))); });
+  if (own.empty()) own = error_of_call([&] { static_cast<void>(array.attr("__dlpack__")()); });
+  if (own.empty() && PyObject_CheckBuffer(array.ptr())) own = error_of_call([&] { static_cast<void>(memoryview_of(array)); });
+  refuse("a " + class_name(array) + what + (own.empty() ? reason : ": " + own));
+}
+
 }  // namespace
 
 ArrayView::ArrayView(nb::handle array, Access access) {
@@ -176,12 +215,12 @@ ArrayView::ArrayView(nb::handle array, Access access) {
     take_interface(interface, array, access);
   } else if (access == Access::write) {
     nb::ndarray<nb::device::cpu> taken;
-    if (!nb::try_cast(nb::borrow(array), taken, false))
-      refuse("a " + class_name(array) + " cannot be written to: it is read-only, not in the CPU's memory, or no array");
+    if (!take_exported(array, taken))
+      refuse_array(array, " cannot be written to", ": it is read-only, not in the CPU's memory, or no array");
     take_array(nb::ndarray<nb::ro>(taken), access);
   } else {
     nb::ndarray<nb::ro, nb::device::cpu> taken;
-    if (!nb::try_cast(nb::borrow(array), taken, false)) refuse("a " + class_name(array) + " is no array in the CPU's memory");
+    if (!take_exported(array, taken)) refuse_array(array, " is no array in the CPU's memory", "");
     take_array(nb::ndarray<nb::ro>(taken), access);
   }
 }

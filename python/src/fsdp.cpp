@@ -55,12 +55,22 @@ Norm apply_optimizer(UpdaterHandle& handle, const ArrayTree& gradients, const Ar
       std::move(arrays));
 }
 
-/// Calls Python for the step on shards, so it stays on the caller's thread.
-Norm apply_function(UpdaterHandle& handle, const ArrayTree& gradients, const ArrayTree& parameters, nb::callable function,
-                    nb::handle self) {
+/// Copies, which the program may keep: the memory of a step's shards is the updater's, or of the caller, and is used again or freed.
+nb::list copies_of(const Tree& tree) {
+  nb::list leaves;
+  for (const Leaf& leaf : tree) leaves.append(nb::make_tuple(leaf.name, exported(Tensor::copy_of(leaf.values))));
+  return leaves;
+}
+
+/// Calls Python for the step on shards, so it stays on the caller's thread. `function` returns the new rows, in the order of the old ones.
+Norm apply_function(UpdaterHandle& handle, const ArrayTree& gradients, const ArrayTree& parameters, const nb::callable& function) {
   return calling_back([&] {
     return handle.updater->apply_gradients(gradients.tree(), parameters.tree(), [&](const Tree& shards, const Tree& rows) {
-      call_python([&] { function(exported(shards, self), exported(rows, self)); });
+      call_python([&] {
+        const nb::object after = function(copies_of(shards), copies_of(rows));
+        std::size_t number = 0;
+        for (const Leaf& leaf : rows) copy(ArrayView(after[number++], Access::read).readable(), leaf.values);
+      });
     });
   });
 }
@@ -89,12 +99,7 @@ void bind_updater(nb::module_& module) {
           arg("group"), arg("dp_group").none(), arg("communication_size"), arg("max_norm").none(), arg("reduce_dtype").none(),
           arg("shard_weights"), arg("stream"))
       .def("apply_optimizer", &apply_optimizer, arg("gradients"), arg("parameters"), arg("optimizer"))
-      .def(
-          "apply_function",
-          [](nb::handle self, const ArrayTree& gradients, const ArrayTree& parameters, nb::callable function) {
-            return apply_function(nb::cast<UpdaterHandle&>(self), gradients, parameters, std::move(function), self);
-          },
-          arg("gradients"), arg("parameters"), arg("function"))
+      .def("apply_function", &apply_function, arg("gradients"), arg("parameters"), arg("function"))
       .def("layout", [](UpdaterHandle& handle) {
         const ShardLayout* layout = handle.updater->layout();
         return layout ? std::optional<ShardLayout>(*layout) : std::nullopt;

@@ -1,7 +1,9 @@
 """Arrays of NumPy: what goes in, without a copy, and what comes out."""
 
 import array
+import ctypes
 import gc
+import multiprocessing
 import sys
 
 import ml_dtypes
@@ -64,8 +66,60 @@ def test_buffers(alone):
     equal(alone.all_sum(floats), np.array([1, 2, 3], np.float32))
     assert alone.all_sum_(floats) is floats
     equal(alone.all_sum(b"abc"), np.frombuffer(b"abc", np.uint8))
-    with pytest.raises(ringlet.InvalidArgument, match="cannot be written to"):
+    with pytest.raises(ringlet.InvalidArgument, match="a bytes cannot be written to"):
         alone.all_sum_(b"abc")
+
+
+def test_buffers_without_strides(alone):
+    """ctypes leaves them out."""
+    rows = ((ctypes.c_double * 3) * 2)((1, 2, 3), (4, 5, 6))
+    for buffer in ((ctypes.c_float * 3)(1, 2, 3), multiprocessing.Array("i", [1, 2, 3], lock=False), rows, ctypes.c_int64(7)):
+        wanted = np.array(buffer)
+        equal(alone.all_sum(buffer), wanted)
+        assert alone.all_sum_(buffer) is buffer
+        assert alone.broadcast_(buffer, 0) is buffer
+        equal(np.array(buffer), wanted)
+    view = _ringlet.View(rows, write=True)
+    assert (view.shape, view.address, view.contiguous) == ((2, 3), ctypes.addressof(rows), True)
+    with pytest.raises(ringlet.InvalidArgument, match="a c_float_be_Array_3 .*dtype|no array"):
+        alone.all_sum((ctypes.c_float.__ctype_be__ * 3)(1, 2, 3))
+
+
+class Exporting:
+    """Another library's array, whose export fails."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __dlpack__(self, **_):
+        raise self.error
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+class Elsewhere:
+    @property
+    def __array_struct__(self):
+        raise RuntimeError("the tensor is on another device")
+
+
+def test_the_reasons_of_exporters(alone):
+    released = memoryview(b"abc")
+    released.release()
+    for values, text in [
+        (Exporting(BufferError("a sparse tensor; call to_dense() first")), "BufferError: a sparse tensor; call to_dense.. first"),
+        (Exporting(TypeError("no such dtype")), "TypeError: no such dtype"),
+        (Elsewhere(), "RuntimeError: the tensor is on another device"),
+        (released, "ValueError: operation forbidden on released memoryview object"),
+    ]:
+        name = type(values).__name__
+        with pytest.raises(ringlet.InvalidArgument, match=f"^a {name} is no array in the CPU's memory: {text}"):
+            alone.all_sum(values)
+        with pytest.raises(ringlet.InvalidArgument, match=f"^a {name} cannot be written to: {text}"):
+            alone.all_sum_(values)
+    with pytest.raises(KeyboardInterrupt):
+        alone.all_sum(Exporting(KeyboardInterrupt()))
 
 
 def test_what_is_read_only_is_only_read(alone):
