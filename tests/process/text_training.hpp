@@ -23,12 +23,21 @@ inline std::string write_text(const TemporaryDirectory& directory) {
   return path;
 }
 
-inline Outcome train(int ranks, const std::string& text, std::vector<std::string> more, const std::string& width = "32") {
-  std::vector<std::string> arguments{
-      "launch",  "-n", std::to_string(ranks), "--no-prefix", "--", TRAIN_TEXT, "--data", text, "--layers", "1", "--width", width,
-      "--heads", "2",  "--context",           "32"};
+constexpr int kContext = 32;
+
+/// The command's arguments for a small model; `launch` are options of the launcher.
+inline std::vector<std::string> training_of(int ranks, const std::string& text, const std::vector<std::string>& more,
+                                            const std::vector<std::string>& launch = {}, const std::string& width = "32") {
+  std::vector<std::string> arguments{"launch", "-n", std::to_string(ranks), "--no-prefix"};
+  arguments.insert(arguments.end(), launch.begin(), launch.end());
+  arguments.insert(arguments.end(), {"--", TRAIN_TEXT, "--data", text, "--layers", "1", "--width", width, "--heads", "2", "--context",
+                                     std::to_string(kContext)});
   arguments.insert(arguments.end(), more.begin(), more.end());
-  return run_command(arguments);
+  return arguments;
+}
+
+inline Outcome train(int ranks, const std::string& text, const std::vector<std::string>& more, const std::string& width = "32") {
+  return run_command(training_of(ranks, text, more, {}, width));
 }
 
 inline std::vector<double> read_losses(const std::string& path) {

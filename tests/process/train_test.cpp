@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
@@ -42,14 +41,9 @@ TEST_CASE("N ranks on a batch split N ways follow one rank on the whole batch") 
 TEST_CASE("a rank that stood still and was left out joins the others again by itself, also one that was rank 0") {
   const auto [stopped, mode] = GENERATE(table<int, std::string>({{0, ""}, {2, "--fsdp"}, {1, "--fully-shard"}}));
   const TemporaryDirectory directory;
-  std::vector<std::string> arguments{
-      "launch", "--elastic", "-n",     "3",         "--no-prefix", "--env",   "RINGLET_HEARTBEAT_TIMEOUT_MS=500",
-      "--",     TRAIN_TEXT,  "--data", "",          "--layers",    "1",       "--width",
-      "32",     "--heads",   "2",      "--context", "32",          "--batch", "8",
-      "--json", "--steps",   "2000"};
-  *std::find(arguments.begin(), arguments.end(), "") = write_text(directory);
-  if (!mode.empty()) arguments.push_back(mode);
-  CommandProcess process(arguments);
+  std::vector<std::string> more{"--batch", "8", "--json", "--steps", "2000"};
+  if (!mode.empty()) more.push_back(mode);
+  CommandProcess process(training_of(3, write_text(directory), more, {"--elastic", "--env", "RINGLET_HEARTBEAT_TIMEOUT_MS=500"}));
   process.wait_for_stderr("step 1/2000");
   const ::pid_t pid = process_of_rank(process.pid(), stopped);
   ::kill(pid, SIGSTOP);
@@ -112,20 +106,10 @@ TEST_CASE("ranks that average every ten steps learn, and end with the same param
 
 TEST_CASE("where slower ranks leave steps out, only what was computed counts as tokens") {
   const TemporaryDirectory directory;
-  constexpr int kSteps = 3000, kBatch = 9, kContext = 32;
-  CommandProcess process({"launch",    "-n",
-                          "3",         "--no-prefix",
-                          "--",        TRAIN_TEXT,
-                          "--data",    write_text(directory),
-                          "--layers",  "1",
-                          "--width",   "32",
-                          "--heads",   "2",
-                          "--context", std::to_string(kContext),
-                          "--batch",   std::to_string(kBatch),
-                          "--json",    "--steps",
-                          "3000",      "--inner-steps",
-                          "10",        "--shares",
-                          "measured"});
+  constexpr int kSteps = 3000, kBatch = 9;
+  CommandProcess process(training_of(
+      3, write_text(directory),
+      {"--batch", std::to_string(kBatch), "--json", "--steps", std::to_string(kSteps), "--inner-steps", "10", "--shares", "measured"}));
   process.wait_for_stderr("step 1/3000");
   const ::pid_t pid = process_of_rank(process.pid(), 2);
   for (int stop = 0; stop < 10; ++stop) {
@@ -148,21 +132,9 @@ TEST_CASE("where slower ranks leave steps out, only what was computed counts as 
 TEST_CASE("a rank that is killed between two averages, rank 0 too, is started again and gets the others' parameters") {
   const int victim = GENERATE(0, 2);
   const TemporaryDirectory directory;
-  CommandProcess process({"launch",    "--elastic",
-                          "2:3",       "-n",
-                          "3",         "--no-prefix",
-                          "--",        TRAIN_TEXT,
-                          "--data",    write_text(directory),
-                          "--layers",  "1",
-                          "--width",   "32",
-                          "--heads",   "2",
-                          "--context", "32",
-                          "--batch",   "9",
-                          "--json",    "--steps",
-                          "3000",      "--inner-steps",
-                          "10",        "--fragments",
-                          "2",         "--overlap",
-                          "1"});
+  CommandProcess process(training_of(
+      3, write_text(directory), {"--batch", "9", "--json", "--steps", "3000", "--inner-steps", "10", "--fragments", "2", "--overlap", "1"},
+      {"--elastic", "2:3"}));
   process.wait_for_stderr("step 1/3000");
   ::kill(process_of_rank(process.pid(), victim), SIGKILL);
   const Outcome outcome = process.finish();
