@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
+#include <cstdlib>
 #include <functional>
 #include <list>
 #include <ringlet/error.hpp>
@@ -127,16 +128,19 @@ void forget_those_that_ended() {
 
 }  // namespace
 
-std::optional<std::chrono::milliseconds> milliseconds_of(std::optional<double> seconds, const char* name) {
+std::optional<std::chrono::milliseconds> milliseconds_of(std::optional<double> seconds, const char* name, SecondsRange range) {
   if (!seconds) return std::nullopt;
-  constexpr double kMost = 1e9;
-  if (!(*seconds >= 0 && *seconds <= kMost)) refuse(name + (" is " + shown(nb::float_(*seconds))) + "; it is from 0 to 1e9 s");
+  if (!(*seconds >= 0 && *seconds <= std::strtod(range.most, nullptr)) || (*seconds == 0 && !range.has_zero))
+    refuse(name + (" is " + shown(nb::float_(*seconds))) + (range.has_zero ? "; it is from 0 to " : "; it is more than 0 and at most ") +
+           range.most + " s");
   return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(*seconds * 1000)));
 }
 
 CallOptions options_of(int stream, std::optional<double> timeout, bool waits_at_once) {
   if (stream < 0 || stream > UINT16_MAX) refuse("stream is " + std::to_string(stream) + "; streams are numbered from 0 to 1023");
-  return {.stream = {static_cast<std::uint16_t>(stream)}, .timeout = milliseconds_of(timeout), .waits_at_once = waits_at_once};
+  return {.stream = {static_cast<std::uint16_t>(stream)},
+          .timeout = milliseconds_of(timeout, "timeout", {.has_zero = false}),
+          .waits_at_once = waits_at_once};
 }
 
 Operation::Operation(Work work, std::vector<ArrayView> arrays, std::shared_ptr<int> source) : state_(std::make_shared<State>()) {
@@ -205,7 +209,7 @@ void await_operations(std::chrono::milliseconds timeout) {
 void bind_works(nb::module_& module) {
   Class<Operation>(module, "Operation", "An operation that runs. It goes on if this object is dropped.")
       .def(
-          "wait", [](Operation& operation, std::optional<double> timeout) { return operation.wait(milliseconds_of(timeout)); },
+          "wait", [](Operation& operation, std::optional<double> timeout) { return operation.wait(milliseconds_of(timeout, "timeout")); },
           nb::arg("timeout") = nb::none(), "Whether the operation has ended within this many seconds.")
       .def("done", &Operation::done, "Whether the operation has ended.")
       .def(
@@ -215,7 +219,7 @@ void bind_works(nb::module_& module) {
   define(module, "begin_exit", &begin_exit, "The program ends by this thread: other threads that wait in a call stop there.");
   define(module, "stop_callbacks", &stop_callbacks, "Lets the call that on_done() asked for and that runs end; no other follows.");
   define(
-      module, "await_operations", [](double timeout) { await_operations(*milliseconds_of(timeout)); }, nb::arg("timeout"),
+      module, "await_operations", [](double timeout) { await_operations(*milliseconds_of(timeout, "timeout")); }, nb::arg("timeout"),
       "Waits for all operations that run, at most for so many seconds.");
 }
 
