@@ -19,6 +19,15 @@
 
 namespace ringlet::python {
 
+namespace {
+
+/// What a process has of its own, which is never destroyed, since the interpreter is gone before that: a forked process has none of the
+/// threads that the other's operations and calls wait for.
+struct Process;
+Process* this_process = nullptr;
+
+}  // namespace
+
 struct Operation::State {
   Work work;
   std::vector<ArrayView> arrays;
@@ -27,11 +36,15 @@ struct Operation::State {
   std::mutex ending;         // of `work`'s end
   std::atomic<bool> ended = false;
   Status status;
+  const Process* const process = this_process;
 
+  /// Whether it is another process' operation, and locks may be held for ever. What `work` is then asked for, it refuses.
+  bool is_inherited() const { return process != this_process; }
   /// Waits without the interpreter's lock. Returns whether the operation has ended.
   bool wait(std::chrono::milliseconds timeout) {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     if (ended) return true;
+    if (is_inherited()) return work.wait_for(std::chrono::milliseconds{0});
     const std::unique_lock lock(waiting, timeout);
     if (!lock) return ended;
     if (ended) return true;
@@ -47,13 +60,17 @@ struct Operation::State {
     return true;
   }
   void on_done(std::function<void(const Status&)> function) {
-    const std::lock_guard end(ending);
-    if (!ended) return work.on_done(std::move(function));
+    if (!ended) {
+      if (is_inherited()) return work.on_done(std::move(function));
+      const std::lock_guard end(ending);
+      if (!ended) return work.on_done(std::move(function));
+    }
     Work().on_done([function = std::move(function), outcome = status](const Status&) { function(outcome); });
   }
   /// Whether the operation has ended, without waiting for a thread that waits.
   bool is_over() {
     if (ended) return true;
+    if (is_inherited()) return work.done();
     const std::unique_lock lock(waiting, std::try_to_lock);
     return lock && (ended || work.done());
   }
@@ -63,15 +80,11 @@ namespace {
 
 using States = std::list<std::shared_ptr<Operation::State>>;
 
-/// The operations that run. The list is never destroyed, since the interpreter is gone before that.
-States& running() {
-  static auto* const all = new States;
-  return *all;
-}
-
-/// The calls of Python functions that the library's thread makes, as long as the interpreter lives. It is never destroyed, either.
+/// The calls of Python functions that the library's thread makes, as long as the interpreter lives.
 class Callbacks {
  public:
+  explicit Callbacks(bool stopped) : stopped_(stopped) {}
+
   void run(const std::function<void()>& task, const char* what) {
     {
       const std::lock_guard lock(mutex_);
@@ -85,6 +98,7 @@ class Callbacks {
         raised.discard_as_unraisable(what);
       }
     });
+    if (!is_of_this_process()) return;  // the task has forked it
     const std::lock_guard lock(mutex_);
     --running_;
     changed_.notify_all();
@@ -94,17 +108,32 @@ class Callbacks {
     stopped_ = true;
     changed_.wait(lock, [this] { return running_ == 0; });
   }
+  bool has_stopped() const { return stopped_; }
 
  private:
+  bool is_of_this_process() const;
+
   std::mutex mutex_;
   std::condition_variable changed_;
   int running_ = 0;
-  bool stopped_ = false;
+  bool stopped_;
 };
 
-Callbacks& callbacks() {
-  static auto* const all = new Callbacks;
-  return *all;
+struct Process {
+  States running;  // the operations that run
+  Callbacks callbacks;
+};
+
+bool Callbacks::is_of_this_process() const { return this == &this_process->callbacks; }
+
+States& running() { return this_process->running; }
+Callbacks& callbacks() { return this_process->callbacks; }
+
+void begin_process() {
+  // Where the interpreter ends, it does so in a forked process, too.
+  const bool ends = this_process != nullptr && callbacks().has_stopped();
+  this_process = new Process{{}, Callbacks(ends)};
+  reset_lock_after_fork();
 }
 
 constexpr char kWaiter[] = "a function that waited for the end of an operation of Ringlet's";
@@ -207,6 +236,7 @@ void await_operations(std::chrono::milliseconds timeout) {
 }
 
 void bind_works(nb::module_& module) {
+  if (this_process == nullptr) begin_process();
   Class<Operation>(module, "Operation", "An operation that runs. It goes on if this object is dropped.")
       .def(
           "wait", [](Operation& operation, std::optional<double> timeout) { return operation.wait(milliseconds_of(timeout, "timeout")); },
@@ -216,6 +246,7 @@ void bind_works(nb::module_& module) {
           "on_done", [](Operation& operation, nb::callable function) { operation.on_done(std::move(function)); }, nb::arg("function"),
           "Calls the function with the operation's error, or None, when it has ended.")
       .def_prop_ro("source", &Operation::source, "The rank that a receive from any rank has received from; -1 before.");
+  define(module, "begin_process", &begin_process, "This process was forked, and forgets the other's threads and operations.");
   define(module, "begin_exit", &begin_exit, "The program ends by this thread: other threads that wait in a call stop there.");
   define(module, "stop_callbacks", &stop_callbacks, "Lets the call that on_done() asked for and that runs end; no other follows.");
   define(

@@ -1,10 +1,9 @@
 """How programs end: with groups that are open, with threads that call, and with functions that are called."""
 
-import subprocess
 import sys
 
 import pytest
-from ranks import launch
+from ranks import launch, run_program
 
 
 EXITS = """
@@ -32,13 +31,6 @@ def test_programs_end_without_closing(tmp_path):
         done = launch(2, sys.executable, program)
         assert done.returncode == 0, done.stdout
         assert "Traceback" not in done.stdout and "nanobind" not in done.stdout
-
-
-def run_program(text, *arguments):
-    done = subprocess.run([sys.executable, "-c", text, *arguments], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
-    assert done.stderr == ""
-    return done.stdout
 
 
 CLOSED_BY_ANOTHER_THREAD = """
