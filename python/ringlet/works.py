@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any, Callable, Generator, Generic, Optional, TypeVar
 
 from . import _ringlet
 from .errors import Error
 
 T = TypeVar("T")
+
+os.register_at_fork(after_in_child=_ringlet.begin_process)
 
 
 class Work(Generic[T]):

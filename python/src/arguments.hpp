@@ -80,18 +80,19 @@ class Given {
   /// `caster` is null where the value does not fit.
   Given(nb::handle value, Caster* caster) : value_(value), caster_(caster) {}
 
-  /// The value for the function. Throws a `TypeError` that names the argument where it does not fit.
+  /// The value for the function. Where it does not fit, throws what names the argument: `InvalidArgument` for an int that is out of range,
+  /// else a `TypeError`.
   nb::detail::cast_t<T> take(const char* name) const {
-    if (caster_ == nullptr) throw nb::type_error(refusal(name).c_str());
+    if (caster_ == nullptr) refuse_value(name);
     return caster_->operator nb::detail::cast_t<T>();
   }
 
  private:
-  std::string refusal(const char* name) const {
+  [[noreturn]] void refuse_value(const char* name) const {
     using Plain = std::remove_cvref_t<T>;
     const std::string text = std::string(name) + " is " + shown(value_);
-    if (kIsInteger<Plain> && PyIndex_Check(value_.ptr())) return text + ", which is out of range";
-    return text + "; it is " + Kind<Plain>::text();
+    if (kIsInteger<Plain> && PyIndex_Check(value_.ptr())) refuse(text + ", which is out of range");
+    throw nb::type_error((text + "; it is " + Kind<Plain>::text()).c_str());
   }
 
   nb::handle value_;

@@ -14,7 +14,7 @@ namespace ringlet::python {
 namespace nb = nanobind;
 
 /// Throws what Python code has raised as the library's error of the same kind, if it is one of these, so that the library's own code may
-/// act on it; otherwise throws it as it is.
+/// act on it: where it leaves the library, it is the same object again. Otherwise throws it as it is.
 [[noreturn]] void rethrow(nb::python_error& raised);
 
 /// Runs library code that calls Python back on this same thread: without the interpreter's lock, which call_python() takes.

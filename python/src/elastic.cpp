@@ -16,6 +16,7 @@
 #include "elastic_shards.hpp"
 #include "errors.hpp"
 #include "group.hpp"
+#include "held.hpp"
 #include "layouts.hpp"
 #include "lock.hpp"
 #include "trainers.hpp"
@@ -63,29 +64,30 @@ class TrainerHandle {
       call_python([&] { on_rollback(rollback.lost, rollback.from, rollback.to); });
     };
     if (shards.is_none()) {
-      trainer_ = std::make_unique<ElasticTrainer>(world.get(), state.checkpoint, std::move(options));
+      trainer_.emplace(std::make_shared<ElasticTrainer>(world.get(), state.checkpoint, std::move(options)));
       return;
     }
     auto& handle = nb::cast<ShardsHandle&>(shards);
     if (handle.has_trainer) refuse("the shards have an ElasticTrainer already");
-    trainer_ = std::make_unique<ElasticTrainer>(world.get(), state.checkpoint, *handle.shards.shared(), std::move(options));
+    trainer_.emplace(std::make_shared<ElasticTrainer>(world.get(), state.checkpoint, *handle.shards.shared(), std::move(options)));
     shards_ = std::move(shards);
     take_shards(true);
   }
   TrainerHandle(const TrainerHandle&) = delete;
   TrainerHandle& operator=(const TrainerHandle&) = delete;
   ~TrainerHandle() {
+    trainer_.reset();  // before another thread may give the shards another one
     if (shards_.is_valid()) take_shards(false);
   }
 
   void run(std::uint64_t steps, std::uint64_t batch, const nb::callable& step) {
     calling_back([&] {
-      trainer_->run({.steps = steps, .batch = batch}, [&](Step& attempt) { call_python([&] { call_with(attempt, step); }); });
+      trainer().run({.steps = steps, .batch = batch}, [&](Step& attempt) { call_python([&] { call_with(attempt, step); }); });
       return true;
     });
   }
-  ElasticTrainer& trainer() { return *trainer_; }
-  Checkpoint& state() { return trainer_->state(); }
+  ElasticTrainer& trainer() { return *trainer_->shared(); }
+  Checkpoint& state() { return trainer().state(); }
 
   nb::object on_rollback;  // a function
 
@@ -100,7 +102,7 @@ class TrainerHandle {
   TrainerCalls calls_;
   std::vector<ArrayView> arrays_;
   nb::object shards_;
-  std::unique_ptr<ElasticTrainer> trainer_;
+  std::optional<Held<ElasticTrainer>> trainer_;  // until the end
 };
 
 void bind_step(nb::module_& module) {

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <memory>
 #include <ringlet/error.hpp>
 #include <string>
 #include <utility>
@@ -10,6 +11,35 @@
 
 namespace ringlet::python {
 namespace {
+
+/// What Python has raised, where it passes through the library as an error of the library's: it comes out as the same object.
+class RaisedByPython {
+ public:
+  explicit RaisedByPython(nb::object error) : error_(shared_object(std::move(error))) {}
+
+  void restore() const {
+    PyObject* const error = error_->ptr();
+    PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(error))), Py_NewRef(error), PyException_GetTraceback(error));
+  }
+
+ private:
+  std::shared_ptr<nb::object> error_;
+};
+
+template <class LibraryError>
+class Raised : public LibraryError, public RaisedByPython {
+ public:
+  Raised(Status status, nb::object error) : LibraryError(std::move(status)), RaisedByPython(std::move(error)) {}
+};
+
+template <class LibraryError>
+void throw_if_of_class(const nb::python_error& raised, Errc code) {
+  if (!raised.matches(nb::module_::import_("ringlet.errors").attr(class_of(code)))) return;
+  const nb::object error = nb::borrow(raised.value());
+  // A class of the program's own may be without a rank.
+  const int rank = nb::cast<int>(nb::getattr(error, "rank", nb::int_(-1)));
+  throw Raised<LibraryError>({code, nb::cast<std::string>(nb::str(error)), rank}, error);
+}
 
 void set_python_error(const Status& status) {
   try {
@@ -50,13 +80,13 @@ nb::object error_of(const Status& status) {
 }
 
 void rethrow(nb::python_error& raised) {
-  const nb::object classes = nb::module_::import_("ringlet.errors");
-  for (const Errc code :
-       {Errc::invalid_argument, Errc::mismatch, Errc::peer_lost, Errc::timed_out, Errc::protocol_error, Errc::cancelled, Errc::io_error})
-    if (raised.matches(classes.attr(class_of(code)))) {
-      const nb::object error = nb::borrow(raised.value());
-      throw_if_failed({code, nb::cast<std::string>(nb::str(error)), nb::cast<int>(error.attr("rank"))});
-    }
+  throw_if_of_class<InvalidArgument>(raised, Errc::invalid_argument);
+  throw_if_of_class<MismatchError>(raised, Errc::mismatch);
+  throw_if_of_class<PeerLost>(raised, Errc::peer_lost);
+  throw_if_of_class<Timeout>(raised, Errc::timed_out);
+  throw_if_of_class<ProtocolError>(raised, Errc::protocol_error);
+  throw_if_of_class<Cancelled>(raised, Errc::cancelled);
+  throw_if_of_class<IoError>(raised, Errc::io_error);
   throw std::move(raised);
 }
 
@@ -68,6 +98,8 @@ void bind_errors(nb::module_&) {
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);
+    } catch (const RaisedByPython& error) {
+      error.restore();
     } catch (const Error& error) {
       set_python_error(error.status());
     }

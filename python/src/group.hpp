@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <ringlet/group.hpp>
+#include <utility>
 
 namespace ringlet::python {
 
@@ -13,6 +14,11 @@ namespace nb = nanobind;
 class GroupHandle {
  public:
   explicit GroupHandle(Group group) : group_(std::move(group)) {}
+  GroupHandle(GroupHandle&& other) noexcept : group_(std::exchange(other.group_, std::nullopt)) {}
+  GroupHandle& operator=(GroupHandle&&) = delete;
+  ~GroupHandle() {
+    if (group_) close();
+  }
 
   /// The group. Throws `InvalidArgument` once it is closed.
   Group& get();

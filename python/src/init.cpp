@@ -83,6 +83,10 @@ DelayHandler handler_of(nb::object function) {
   return [kept = std::make_shared<const DelayFunction>(std::move(function))](const Delay& delay) { kept->tell(delay); };
 }
 
+/// As init() itself has it, in milliseconds.
+constexpr const char* kMostSeconds = "1e6";
+constexpr SecondsRange kTimeout{.has_zero = false, .most = kMostSeconds};
+
 GroupHandle init_group(bool strict, std::string backend, Number rank, Number world_size, Text coordinator, Number listen_fd, Text hostfile,
                        Text listen, Text advertise, Text interfaces, Number guests, Text token, Switch encrypt, Switch peer_memory,
                        Switch status, Text trace, Seconds connect_timeout, Seconds operation_timeout, Seconds warn_after, Switch elastic,
@@ -105,14 +109,14 @@ GroupHandle init_group(bool strict, std::string backend, Number rank, Number wor
   options.peer_memory = peer_memory;
   options.status = status;
   options.trace = std::move(trace);
-  options.connect_timeout = milliseconds_of(connect_timeout, "connect_timeout");
-  options.operation_timeout = milliseconds_of(operation_timeout, "operation_timeout");
-  options.warn_after = milliseconds_of(warn_after, "warn_after");
+  options.connect_timeout = milliseconds_of(connect_timeout, "connect_timeout", kTimeout);
+  options.operation_timeout = milliseconds_of(operation_timeout, "operation_timeout", kTimeout);
+  options.warn_after = milliseconds_of(warn_after, "warn_after", {.most = kMostSeconds});
   options.elastic = elastic;
   options.on_split = on_split_named(on_split);
   options.join = std::move(join);
   options.door = std::move(door);
-  options.heartbeat_timeout = milliseconds_of(heartbeat_timeout, "heartbeat_timeout");
+  options.heartbeat_timeout = milliseconds_of(heartbeat_timeout, "heartbeat_timeout", kTimeout);
   options.order = order_named(order);
   options.parts = parts_named(parts);
   options.on_delay = handler_of(std::move(on_delay));

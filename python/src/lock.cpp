@@ -66,4 +66,10 @@ void begin_exit() {
   PyEval_RestoreThread(thread);
 }
 
+void reset_lock_after_fork() noexcept {
+  waiting_for_lock = 0;
+  within_lock = within_lock_here;
+  exits = false;
+}
+
 }  // namespace ringlet::python

@@ -60,4 +60,7 @@ auto with_lock(Function function) {
 /// with_lock() runs have a second to end.
 void begin_exit();
 
+/// Forgets the threads of the process that this one was forked from.
+void reset_lock_after_fork() noexcept;
+
 }  // namespace ringlet::python

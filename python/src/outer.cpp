@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "arguments.hpp"
 #include "callbacks.hpp"
 #include "group.hpp"
+#include "held.hpp"
 #include "layouts.hpp"
 #include "optimizers.hpp"
 #include "trainers.hpp"
@@ -36,18 +38,18 @@ class OuterHandle {
   OuterHandle(GroupHandle& world, const ArrayTree& parameters, TrainerCalls functions, OuterTrainerOptions options)
       : calls_(std::move(functions)),
         arrays_(parameters.arrays()),
-        trainer_(world.get(), parameters.tree(), connected(std::move(options))) {}
+        trainer_(std::make_shared<OuterTrainer>(world.get(), parameters.tree(), connected(std::move(options)))) {}
   OuterHandle(const OuterHandle&) = delete;
   OuterHandle& operator=(const OuterHandle&) = delete;
 
   void run(std::uint64_t steps, const nb::callable& inner) {
     calling_back([&] {
-      trainer_.run(steps, [&](const InnerStep& step) { return number_of(inner, step.number, step.rank, step.ranks); });
+      trainer_->run(steps, [&](const InnerStep& step) { return number_of(inner, step.number, step.rank, step.ranks); });
       return true;
     });
   }
-  const OuterTrainer& trainer() const { return trainer_; }
-  Checkpoint& state() { return trainer_.state(); }
+  const OuterTrainer& trainer() const { return *trainer_.shared(); }
+  Checkpoint& state() { return trainer_->state(); }
 
  private:
   OuterTrainerOptions connected(OuterTrainerOptions options) {
@@ -57,7 +59,7 @@ class OuterHandle {
 
   TrainerCalls calls_;
   std::vector<ArrayView> arrays_;
-  OuterTrainer trainer_;
+  Held<OuterTrainer> trainer_;
 };
 
 void bind_trainer(Class<OuterHandle>& trainer) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
+#include <cstdlib>
 #include <functional>
 #include <list>
 #include <ringlet/error.hpp>
@@ -18,6 +19,15 @@
 
 namespace ringlet::python {
 
+namespace {
+
+/// What a process has of its own, which is never destroyed, since the interpreter is gone before that: a forked process has none of the
+/// threads that the other's operations and calls wait for.
+struct Process;
+Process* this_process = nullptr;
+
+}  // namespace
+
 struct Operation::State {
   Work work;
   std::vector<ArrayView> arrays;
@@ -26,11 +36,15 @@ struct Operation::State {
   std::mutex ending;         // of `work`'s end
   std::atomic<bool> ended = false;
   Status status;
+  const Process* const process = this_process;
 
+  /// Whether it is another process' operation, and locks may be held for ever. What `work` is then asked for, it refuses.
+  bool is_inherited() const { return process != this_process; }
   /// Waits without the interpreter's lock. Returns whether the operation has ended.
   bool wait(std::chrono::milliseconds timeout) {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     if (ended) return true;
+    if (is_inherited()) return work.wait_for(std::chrono::milliseconds{0});
     const std::unique_lock lock(waiting, timeout);
     if (!lock) return ended;
     if (ended) return true;
@@ -46,13 +60,17 @@ struct Operation::State {
     return true;
   }
   void on_done(std::function<void(const Status&)> function) {
-    const std::lock_guard end(ending);
-    if (!ended) return work.on_done(std::move(function));
+    if (!ended) {
+      if (is_inherited()) return work.on_done(std::move(function));
+      const std::lock_guard end(ending);
+      if (!ended) return work.on_done(std::move(function));
+    }
     Work().on_done([function = std::move(function), outcome = status](const Status&) { function(outcome); });
   }
   /// Whether the operation has ended, without waiting for a thread that waits.
   bool is_over() {
     if (ended) return true;
+    if (is_inherited()) return work.done();
     const std::unique_lock lock(waiting, std::try_to_lock);
     return lock && (ended || work.done());
   }
@@ -62,15 +80,11 @@ namespace {
 
 using States = std::list<std::shared_ptr<Operation::State>>;
 
-/// The operations that run. The list is never destroyed, since the interpreter is gone before that.
-States& running() {
-  static auto* const all = new States;
-  return *all;
-}
-
-/// The calls of Python functions that the library's thread makes, as long as the interpreter lives. It is never destroyed, either.
+/// The calls of Python functions that the library's thread makes, as long as the interpreter lives.
 class Callbacks {
  public:
+  explicit Callbacks(bool stopped) : stopped_(stopped) {}
+
   void run(const std::function<void()>& task, const char* what) {
     {
       const std::lock_guard lock(mutex_);
@@ -84,6 +98,7 @@ class Callbacks {
         raised.discard_as_unraisable(what);
       }
     });
+    if (!is_of_this_process()) return;  // the task has forked it
     const std::lock_guard lock(mutex_);
     --running_;
     changed_.notify_all();
@@ -93,17 +108,32 @@ class Callbacks {
     stopped_ = true;
     changed_.wait(lock, [this] { return running_ == 0; });
   }
+  bool has_stopped() const { return stopped_; }
 
  private:
+  bool is_of_this_process() const;
+
   std::mutex mutex_;
   std::condition_variable changed_;
   int running_ = 0;
-  bool stopped_ = false;
+  bool stopped_;
 };
 
-Callbacks& callbacks() {
-  static auto* const all = new Callbacks;
-  return *all;
+struct Process {
+  States running;  // the operations that run
+  Callbacks callbacks;
+};
+
+bool Callbacks::is_of_this_process() const { return this == &this_process->callbacks; }
+
+States& running() { return this_process->running; }
+Callbacks& callbacks() { return this_process->callbacks; }
+
+void begin_process() {
+  // Where the interpreter ends, it does so in a forked process, too.
+  const bool ends = this_process != nullptr && callbacks().has_stopped();
+  this_process = new Process{{}, Callbacks(ends)};
+  reset_lock_after_fork();
 }
 
 constexpr char kWaiter[] = "a function that waited for the end of an operation of Ringlet's";
@@ -127,16 +157,19 @@ void forget_those_that_ended() {
 
 }  // namespace
 
-std::optional<std::chrono::milliseconds> milliseconds_of(std::optional<double> seconds, const char* name) {
+std::optional<std::chrono::milliseconds> milliseconds_of(std::optional<double> seconds, const char* name, SecondsRange range) {
   if (!seconds) return std::nullopt;
-  constexpr double kMost = 1e9;
-  if (!(*seconds >= 0 && *seconds <= kMost)) refuse(name + (" is " + shown(nb::float_(*seconds))) + "; it is from 0 to 1e9 s");
+  if (!(*seconds >= 0 && *seconds <= std::strtod(range.most, nullptr)) || (*seconds == 0 && !range.has_zero))
+    refuse(name + (" is " + shown(nb::float_(*seconds))) + (range.has_zero ? "; it is from 0 to " : "; it is more than 0 and at most ") +
+           range.most + " s");
   return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(*seconds * 1000)));
 }
 
 CallOptions options_of(int stream, std::optional<double> timeout, bool waits_at_once) {
   if (stream < 0 || stream > UINT16_MAX) refuse("stream is " + std::to_string(stream) + "; streams are numbered from 0 to 1023");
-  return {.stream = {static_cast<std::uint16_t>(stream)}, .timeout = milliseconds_of(timeout), .waits_at_once = waits_at_once};
+  return {.stream = {static_cast<std::uint16_t>(stream)},
+          .timeout = milliseconds_of(timeout, "timeout", {.has_zero = false}),
+          .waits_at_once = waits_at_once};
 }
 
 Operation::Operation(Work work, std::vector<ArrayView> arrays, std::shared_ptr<int> source) : state_(std::make_shared<State>()) {
@@ -203,19 +236,21 @@ void await_operations(std::chrono::milliseconds timeout) {
 }
 
 void bind_works(nb::module_& module) {
+  if (this_process == nullptr) begin_process();
   Class<Operation>(module, "Operation", "An operation that runs. It goes on if this object is dropped.")
       .def(
-          "wait", [](Operation& operation, std::optional<double> timeout) { return operation.wait(milliseconds_of(timeout)); },
+          "wait", [](Operation& operation, std::optional<double> timeout) { return operation.wait(milliseconds_of(timeout, "timeout")); },
           nb::arg("timeout") = nb::none(), "Whether the operation has ended within this many seconds.")
       .def("done", &Operation::done, "Whether the operation has ended.")
       .def(
           "on_done", [](Operation& operation, nb::callable function) { operation.on_done(std::move(function)); }, nb::arg("function"),
           "Calls the function with the operation's error, or None, when it has ended.")
       .def_prop_ro("source", &Operation::source, "The rank that a receive from any rank has received from; -1 before.");
+  define(module, "begin_process", &begin_process, "This process was forked, and forgets the other's threads and operations.");
   define(module, "begin_exit", &begin_exit, "The program ends by this thread: other threads that wait in a call stop there.");
   define(module, "stop_callbacks", &stop_callbacks, "Lets the call that on_done() asked for and that runs end; no other follows.");
   define(
-      module, "await_operations", [](double timeout) { await_operations(*milliseconds_of(timeout)); }, nb::arg("timeout"),
+      module, "await_operations", [](double timeout) { await_operations(*milliseconds_of(timeout, "timeout")); }, nb::arg("timeout"),
       "Waits for all operations that run, at most for so many seconds.");
 }
 

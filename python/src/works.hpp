@@ -16,8 +16,13 @@ namespace ringlet::python {
 /// How long a thread waits before it looks for signals, such as that of Ctrl-C.
 inline constexpr std::chrono::milliseconds kSlice{100};
 
+/// What a duration may be.
+struct SecondsRange {
+  bool has_zero = true;
+  const char* most = "1e9";
+};
 /// A duration in seconds, as Python's functions take it; nothing for None. Throws `InvalidArgument`, with the argument's name.
-std::optional<std::chrono::milliseconds> milliseconds_of(std::optional<double> seconds, const char* name = "timeout");
+std::optional<std::chrono::milliseconds> milliseconds_of(std::optional<double> seconds, const char* name, SecondsRange range = {});
 /// The options of a call.
 CallOptions options_of(int stream, std::optional<double> timeout, bool waits_at_once = false);
 

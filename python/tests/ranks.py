@@ -46,6 +46,14 @@ def run(module, *words, **options):
     )
 
 
+def run_program(text, *arguments):
+    """Runs the text of a program, which must succeed and say nothing on stderr, and returns what it printed."""
+    done = subprocess.run([sys.executable, "-c", text, *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    assert done.stderr == ""
+    return done.stdout
+
+
 def settings(more):
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", **more}
     # A rank of NumPy needs no threads of its own for the small arrays of these tests.

@@ -24,7 +24,9 @@ CASES = [
     (lambda group: group.all_sum(X, stream=2**40), f"stream is {2**40}, which is out of range"),
     (lambda group: group.all_sum(X, stream=-1), "stream is -1; streams are numbered from 0 to 1023"),
     (lambda group: group.all_sum_async(X, timeout="1"), "timeout is '1'; it is a number or None"),
-    (lambda group: group.all_sum(X, timeout=-1), "timeout is -1.0; it is from 0 to 1e9 s"),
+    (lambda group: group.all_sum(X, timeout=-1), "timeout is -1.0; it is more than 0 and at most 1e9 s"),
+    (lambda group: group.all_sum(X, timeout=0), "timeout is 0.0; it is more than 0 and at most 1e9 s"),
+    (lambda group: group.split(0, timeout=float("nan")), "timeout is nan; it is more than 0 and at most 1e9 s"),
     (lambda group: group.all_reduce(X, op=np.add), "op is <ufunc 'add'>; it is a str"),
     (lambda group: group.all_reduce(X, op="add"), "'add' is no operation; there are sum, "),
     (lambda group: group.reduce(X, root="0"), "root is '0'; it is an int"),
@@ -40,7 +42,9 @@ CASES = [
     (lambda group: group.split("x"), "color is 'x'; it is an int"),
     (lambda group: group.create("x"), "ranks is 'x'; it is a list of ints"),
     (lambda group: group.algorithm("all_reduce", "x"), "bytes is 'x'; it is an int"),
+    (lambda group: group.algorithm("all_reduce", -3), "bytes is -3, which is out of range"),
     (lambda group: group.barrier_async().wait("x"), "timeout is 'x'; it is a number or None"),
+    (lambda group: group.barrier_async().wait(-1), "timeout is -1.0; it is from 0 to 1e9 s"),
     (lambda group: group.barrier_async().on_done(3), "function is 3; it is a function"),
     (lambda group: ringlet.average_gradients(TREE, "group"), "group is 'group'; it is a ringlet.Group"),
     (lambda group: ringlet.average_gradients(TREE, group, weight="1"), "weight is '1'; it is a number or None"),
@@ -109,7 +113,10 @@ CASES = [
     (lambda group: ringlet.init(on_delay=3), "on_delay is 3; it is a function"),
     (lambda group: ringlet.init(encrypt="yes"), "encrypt is 'yes'; it is True or False or None"),
     (lambda group: ringlet.init(connect_timeout="3"), "connect_timeout is '3'; it is a number or None"),
-    (lambda group: ringlet.init(warn_after=-1), "warn_after is -1.0; it is from 0 to 1e9 s"),
+    (lambda group: ringlet.init(warn_after=-1), "warn_after is -1.0; it is from 0 to 1e6 s"),
+    (lambda group: ringlet.init(connect_timeout=0), "connect_timeout is 0.0; it is more than 0 and at most 1e6 s"),
+    (lambda group: ringlet.init(operation_timeout=-1), "operation_timeout is -1.0; it is more than 0 and at most 1e6 s"),
+    (lambda group: ringlet.init(heartbeat_timeout=1e7), "heartbeat_timeout is 10000000.0; it is more than 0 and at most 1e6 s"),
     (lambda group: ringlet.init(coordinator="x", rank=0, world_size=2), '^the option coordinator: "x" is not an address'),
 ]
 
@@ -120,6 +127,8 @@ def test_what_is_wrong_is_told(number):
     with ringlet.Group() as group, pytest.raises((TypeError, ringlet.InvalidArgument), match=text) as caught:
         call(group)
     assert "incompatible" not in str(caught.value) and "::" not in str(caught.value)
+    if "out of range" in text:
+        assert caught.type is ringlet.InvalidArgument
 
 
 def test_dtypes_that_ringlet_does_not_have():

@@ -209,6 +209,57 @@ def test_errors_of_the_step_function_are_raised():
             trainer.run(fails, steps=1, batch=4)
 
 
+class OwnError(ringlet.InvalidArgument):
+    """Its constructor is not that of ringlet.Error, so it has no rank."""
+
+    def __init__(self, value):
+        Exception.__init__(self, f"own {value}")
+        self.value = value
+
+
+RAISED = [
+    lambda: ringlet.InvalidArgument("own"),
+    lambda: ringlet.PeerLost("own", 3),
+    lambda: ringlet.IoError("own"),
+    lambda: OwnError([1]),
+]
+
+
+def run_elastic(world, function):
+    def step(attempt):
+        attempt.commit(lambda: function(attempt))
+
+    ringlet.ElasticTrainer(world, ringlet.Checkpoint().add("state", {"w": np.zeros(2)})).run(step, steps=1, batch=4)
+
+
+def run_outer(world, function):
+    ringlet.OuterTrainer(world, {"w": np.zeros(2, np.float32)}, inner_steps=1).run(function, steps=1)
+
+
+def apply_own_optimizer(world, function):
+    class Own:
+        def apply_gradients(self, gradients, parameters):
+            function(self)
+
+    tree = {"w": np.zeros(2, np.float32)}
+    ringlet.FsdpUpdater(world).apply_gradients(tree, tree, Own())
+
+
+@pytest.mark.parametrize("run", [run_elastic, run_outer, apply_own_optimizer])
+@pytest.mark.parametrize("number", range(len(RAISED)))
+def test_errors_of_our_classes_pass_as_they_are(run, number):
+    raised, cause = RAISED[number](), KeyError("cause")
+
+    def function(_):
+        raise raised from cause
+
+    with ringlet.init(elastic=run is run_elastic) as world, pytest.raises(ringlet.Error) as caught:
+        run(world, function)
+    assert caught.value is raised and raised.__cause__ is cause
+    names = [entry.name for entry in caught.traceback]
+    assert names.index(run.__name__) < names.index("run" if run is not apply_own_optimizer else "_apply") < names.index("function"), names
+
+
 def test_a_step_that_is_over_is_refused():
     state = {"w": np.zeros(2)}
     kept = []

@@ -1,10 +1,9 @@
 """How programs end: with groups that are open, with threads that call, and with functions that are called."""
 
-import subprocess
 import sys
 
 import pytest
-from ranks import launch
+from ranks import launch, run_program
 
 
 EXITS = """
@@ -32,13 +31,6 @@ def test_programs_end_without_closing(tmp_path):
         done = launch(2, sys.executable, program)
         assert done.returncode == 0, done.stdout
         assert "Traceback" not in done.stdout and "nanobind" not in done.stdout
-
-
-def run_program(text, *arguments):
-    done = subprocess.run([sys.executable, "-c", text, *arguments], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
-    assert done.stderr == ""
-    return done.stdout
 
 
 CLOSED_BY_ANOTHER_THREAD = """
@@ -166,3 +158,52 @@ assert group.all_sum(1.0) == 1
 
 def test_a_forked_process_ends_with_a_group_of_its_own():
     run_program(FORKED_WITH_A_GROUP)
+
+
+DROPPED = """
+import os, signal, sys, threading, time
+import numpy as np
+import ringlet
+
+group = ringlet.init(strict=True, elastic=sys.argv[1] == "elastic", heartbeat_timeout=2)
+other = int(group.all_gather(np.int64(os.getpid()))[1 - group.rank()])
+parameters = {"w": np.ones(3)}
+if sys.argv[1] == "group":
+    last = group
+elif sys.argv[1] == "elastic":
+    last = ringlet.ElasticTrainer(group, ringlet.Checkpoint().add("model", parameters))
+else:
+    last = ringlet.OuterTrainer(group, parameters, inner_steps=1)
+group.barrier()
+if group.rank() == 1:
+    # Until it is told to go on, and then for no longer.
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os._exit(0)
+del group
+while open(f"/proc/{other}/stat").read().rpartition(")")[2].split()[0] != "T":
+    time.sleep(0.01)
+ticks, drops = 0, threading.Event()
+
+def tick():
+    global ticks
+    drops.wait()
+    while True:
+        time.sleep(0.01)
+        ticks += 1
+
+threading.Thread(target=tick, daemon=True).start()
+drops.set()
+before = ticks
+# It waits until the other rank, which is still, is taken for lost.
+del last
+passed = ticks - before
+os.kill(other, signal.SIGCONT)
+print(f"{passed} ticks", flush=True)
+os._exit(passed < 10)
+"""
+
+
+@pytest.mark.parametrize("last", ["group", "elastic", "outer"])
+def test_other_threads_run_while_the_last_of_a_group_is_dropped(last):
+    done = launch(2, sys.executable, "-c", DROPPED, last)
+    assert done.returncode == 0, done.stdout
