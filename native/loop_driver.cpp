@@ -148,8 +148,9 @@ void LoopDriver::when_done(const DoneFlag& done, std::function<void()> call) {
   calls.push_back(std::move(call));
   {
     const std::lock_guard lock(calls_mutex_);
-    calls_.emplace(&done, std::move(calls));
-    ++call_count_;
+    Calls& of_flag = calls_[&done];
+    of_flag.splice(of_flag.end(), calls);
+    call_count_ = calls_.size();
   }
   // set() has either seen the count, or been before this.
   if (broken_)
@@ -161,9 +162,13 @@ void LoopDriver::when_done(const DoneFlag& done, std::function<void()> call) {
 /// Of one flag, or of all.
 void LoopDriver::give_calls(const DoneFlag* done) noexcept {
   const std::lock_guard lock(calls_mutex_);
-  const auto range = done == nullptr ? std::pair(calls_.begin(), calls_.end()) : calls_.equal_range(done);
-  for (auto next = range.first; next != range.second; ++next) dispatch(std::move(next->second));
-  calls_.erase(range.first, range.second);
+  if (done == nullptr) {
+    for (auto& [flag, calls] : calls_) dispatch(std::move(calls));
+    calls_.clear();
+  } else if (const auto found = calls_.find(done); found != calls_.end()) {
+    dispatch(std::move(found->second));
+    calls_.erase(found);
+  }
   call_count_ = calls_.size();
 }
 

@@ -176,7 +176,7 @@ class LoopDriver {
   std::exception_ptr failure_;  // written once, before `broken_` becomes true
   std::atomic<bool> broken_{false};
   std::mutex calls_mutex_;
-  std::unordered_multimap<const DoneFlag*, Calls> calls_;  // of when_done()
+  std::unordered_map<const DoneFlag*, Calls> calls_;  // of when_done()
   std::atomic<std::size_t> call_count_{0};
   std::thread helper_;
 };

@@ -60,7 +60,7 @@ class [[nodiscard]] Work {
   Status status();
   /// Calls `function` once, with the operation's status, when the operation has ended, or soon if it has already; also if this work is gone
   /// by then. It runs on a thread that this process has for such calls alone, one after the other, and may use this library there, but may
-  /// not throw; while it blocks, others wait. May be called several times.
+  /// not throw; while it blocks, others wait. May be called several times; the functions are called in that order.
   void on_done(std::function<void(const Status&)> function);
 
  private:

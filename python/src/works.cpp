@@ -34,6 +34,7 @@ struct Operation::State {
   std::shared_ptr<int> source;
   std::timed_mutex waiting;  // for a Work waits one thread at a time
   std::mutex ending;         // of `work`'s end
+  bool has_functions = false;
   std::atomic<bool> ended = false;
   Status status;
   const Process* const process = this_process;
@@ -55,6 +56,8 @@ struct Operation::State {
       status = error.status();
     }
     const std::lock_guard end(ending);
+    // The functions of on_done() are called in order, so those that `work` has go before it does.
+    if (has_functions) work.on_done([](const Status&) {});
     work = Work();
     ended = true;
     return true;
@@ -63,6 +66,7 @@ struct Operation::State {
     if (!ended) {
       if (is_inherited()) return work.on_done(std::move(function));
       const std::lock_guard end(ending);
+      has_functions = true;
       if (!ended) return work.on_done(std::move(function));
     }
     Work().on_done([function = std::move(function), outcome = status](const Status&) { function(outcome); });
@@ -244,7 +248,7 @@ void bind_works(nb::module_& module) {
       .def("done", &Operation::done, "Whether the operation has ended.")
       .def(
           "on_done", [](Operation& operation, nb::callable function) { operation.on_done(std::move(function)); }, nb::arg("function"),
-          "Calls the function with the operation's error, or None, when it has ended.")
+          "Calls the function with the operation's error, or None, when it has ended. Several functions are called in the order given.")
       .def_prop_ro("source", &Operation::source, "The rank that a receive from any rank has received from; -1 before.");
   define(module, "begin_process", &begin_process, "This process was forked, and forgets the other's threads and operations.");
   define(module, "begin_exit", &begin_exit, "The program ends by this thread: other threads that wait in a call stop there.");

@@ -253,7 +253,8 @@ def test_works_call_back(group):
     work.on_done(lambda error: told.put(("second", error)))
     group.send(np.ones(3), other)
     waiting.join()
-    assert {told.get(timeout=60) for _ in range(2)} == {("first", None), ("second", None)}
+    work.on_done(lambda error: told.put(("third", error)))
+    assert [told.get(timeout=60) for _ in range(3)] == [("first", None), ("second", None), ("third", None)]
     group.all_sum_async(np.zeros(3)).on_done(told.put)
     assert told.get(timeout=60) is None
     part = group.split(0)

@@ -67,6 +67,25 @@ TEST_CASE("a work tells once that it is done, on a thread of its own, whenever i
   for (const auto& thread : told.threads()) CHECK((thread == told.threads().front() && thread != std::this_thread::get_id()));
 }
 
+TEST_CASE("the call-backs of a work run in the order in which they were given") {
+  std::vector<int> order;
+  run_ranks(2, [&](Group& group) {
+    float value = 1;
+    if (group.rank() == 0) {
+      Work work = group.recv_async(std::span(&value, 1), 1);
+      for (int number = 0; number < 8; ++number) work.on_done([&order, number](const Status&) { order.push_back(number); });
+      group.barrier();
+      work.wait();
+      work.on_done([&order](const Status&) { order.push_back(8); });
+    } else {
+      group.barrier();
+      group.send(std::span(&value, 1), 0);
+    }
+  });
+  flush_dispatcher();
+  CHECK(order == std::vector{0, 1, 2, 3, 4, 5, 6, 7, 8});
+}
+
 TEST_CASE("works that are gone, that fail, and that could not begin tell it, too") {
   Told gone, failed, refused;
   run_ranks(2, [&](Group& group) {

@@ -150,7 +150,7 @@ RINGLET_API int32_t ringlet_work_done(const ringlet_work* work, int32_t* done);
 typedef void (*ringlet_done_function)(void* context, int32_t code);
 /** Has `function` called once, when the operation has ended, or soon if it has already; also if the work is freed by then. It runs on a
  * thread that this process has for such calls alone, one after the other, and may call this library; while it blocks, others wait. May be
- * called several times. */
+ * called several times; the functions are called in that order. */
 RINGLET_API int32_t ringlet_work_on_done(ringlet_work* work, ringlet_done_function function, void* context);
 /** Frees the work. It first waits for the end, because the operation borrows memory; its deadline bounds that. An error that nobody
  * waited for is lost. */
