@@ -142,13 +142,13 @@ void begin_process() {
 
 constexpr char kWaiter[] = "a function that waited for the end of an operation of Ringlet's";
 
-void forget_those_that_ended() {
+/// Looks at so many operations, others each time.
+void forget_those_that_ended(std::size_t looks) {
   States over;
   States& all = running();
-  for (auto place = all.begin(); place != all.end();) {
-    const auto next = std::next(place);
-    if ((*place)->is_over()) over.splice(over.end(), all, place);
-    place = next;
+  for (looks = std::min(looks, all.size()); looks > 0; --looks) {
+    States& to = all.front()->is_over() ? over : all;
+    to.splice(to.end(), all, all.begin());
   }
   for (const auto& state : over) {
     {
@@ -180,7 +180,8 @@ Operation::Operation(Work work, std::vector<ArrayView> arrays, std::shared_ptr<i
   state_->work = std::move(work);
   state_->arrays = std::move(arrays);
   state_->source = std::move(source);
-  if (!running().empty()) forget_those_that_ended();
+  constexpr std::size_t kLooks = 8;
+  forget_those_that_ended(kLooks);
   running().push_back(state_);
 }
 
@@ -236,7 +237,7 @@ void await_operations(std::chrono::milliseconds timeout) {
     const WithoutLock unlocked;
     state->wait(std::max(left, std::chrono::milliseconds{0}));
   }
-  forget_those_that_ended();
+  forget_those_that_ended(running().size());
 }
 
 void bind_works(nb::module_& module) {
