@@ -19,7 +19,6 @@ constexpr Duration kBusy = Duration::milliseconds(20);
 /// The helper takes the loop over once no caller has used it for this long.
 constexpr Duration kIdle = Duration::milliseconds(5);
 constexpr Duration kInterruptionInterval = Duration::milliseconds(50);
-const Interruption kNoInterruption;
 
 Instant clock_now() {
   return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count()};
@@ -177,17 +176,27 @@ bool LoopDriver::wait(const DoneFlag& done, std::optional<Duration> timeout, con
   if (is_inherited()) return false;
   std::optional<Instant> deadline;
   if (timeout) deadline = clock_now() + *timeout;
+  wait_until(done, deadline, interruption, false);
+  return done.is_set();
+}
+
+void LoopDriver::wait_until(const DoneFlag& done, std::optional<Instant> deadline, const Interruption& interruption,
+                            bool holds_loop) noexcept {
   bool may_ask = interruption.is_wanted != nullptr;
-  while (!done.is_set()) {
-    const Instant slice = clock_now() + kInterruptionInterval;
-    const bool in_slices = may_ask && (!deadline || slice < *deadline);
-    if (acquire(&done, in_slices ? slice : deadline)) {
-      drive(done, deadline, may_ask ? interruption : kNoInterruption);
-      release();
-      break;
+  for (;;) {
+    std::optional<Instant> end = deadline;
+    if (may_ask) {
+      const Instant slice = clock_now() + kInterruptionInterval;
+      if (!deadline || slice < *deadline) end = slice;
     }
-    if (!in_slices) break;
-    if (done.is_set() || !interruption.is_wanted()) continue;
+    if (holds_loop || acquire(&done, end)) {
+      guard([&] { turn_until(done, end); });
+      release();
+      holds_loop = false;
+    }
+    if (done.is_set() || broken_ || end == deadline) return;
+    // Asked without the loop: the answer may need a lock whose holder waits for the loop.
+    if (!interruption.is_wanted()) continue;
     may_ask = false;
     try {
       loop_.post(interruption.end);
@@ -195,20 +204,6 @@ bool LoopDriver::wait(const DoneFlag& done, std::optional<Duration> timeout, con
       give_up(std::current_exception());
     }
   }
-  return done.is_set();
-}
-
-void LoopDriver::drive(const DoneFlag& done, std::optional<Instant> deadline, const Interruption& interruption) noexcept {
-  bool may_ask = interruption.is_wanted != nullptr;
-  while (may_ask && !broken_) {
-    const Instant slice = clock_now() + kInterruptionInterval;
-    if (deadline && *deadline <= slice) break;
-    guard([&] { turn_until(done, slice); });
-    if (done.is_set()) return;
-    may_ask = !interruption.is_wanted();
-    if (!may_ask) turn([&] { interruption.end(); });
-  }
-  guard([&] { turn_until(done, deadline); });
 }
 
 void LoopDriver::turn_until(const DoneFlag& done, std::optional<Instant> deadline) {

@@ -77,8 +77,7 @@ class LoopDriver {
       return check();
     }
     turn([&] { start(); });
-    drive(done, std::nullopt, interruption);
-    release();
+    wait_until(done, std::nullopt, interruption, true);
     check();
   }
 
@@ -130,7 +129,8 @@ class LoopDriver {
   /// Acquires the loop, or returns false where a caller has it.
   bool acquire_from_helper();
   void release(Next next = Next::helper);
-  void drive(const DoneFlag& done, std::optional<Instant> deadline, const Interruption& interruption) noexcept;
+  /// `holds_loop`: whether this caller has acquired the loop. It has released it afterwards.
+  void wait_until(const DoneFlag& done, std::optional<Instant> deadline, const Interruption& interruption, bool holds_loop) noexcept;
   void turn_until(const DoneFlag& done, std::optional<Instant> deadline);
   void help();
   void help_while_alone(std::unique_lock<std::mutex>& lock);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ringlet/status.hpp>
 #include <utility>
 
@@ -17,17 +18,61 @@ namespace nb = nanobind;
 /// act on it: where it leaves the library, it is the same object again. Otherwise throws it as it is.
 [[noreturn]] void rethrow(nb::python_error& raised);
 
-/// Runs library code that calls Python back on this same thread: without the interpreter's lock, which call_python() takes.
+/// What the handlers of signals raise while the library waits in calling_back(), on the thread that Python runs handlers on.
+class RaisedBySignals {
+ public:
+  RaisedBySignals() : outer_(std::exchange(here_, this)) {}
+  RaisedBySignals(const RaisedBySignals&) = delete;
+  RaisedBySignals& operator=(const RaisedBySignals&) = delete;
+  ~RaisedBySignals() { here_ = outer_; }
+
+  /// `InitOptions::interrupted` of all groups: runs the handlers, and says whether one of them has raised.
+  static bool look();
+  /// Throws what was raised, if anything was.
+  void rethrow();
+
+ private:
+  friend class WithinPython;
+
+  RaisedBySignals* outer_;
+  std::optional<nb::python_error> raised_;
+  static inline thread_local RaisedBySignals* here_ = nullptr;
+};
+
+/// The scope of Python code within calling_back(), whose own calls look for signals themselves.
+class WithinPython {
+ public:
+  WithinPython() : outer_(std::exchange(RaisedBySignals::here_, nullptr)) {}
+  WithinPython(const WithinPython&) = delete;
+  WithinPython& operator=(const WithinPython&) = delete;
+  ~WithinPython() { RaisedBySignals::here_ = outer_; }
+
+ private:
+  RaisedBySignals* outer_;
+};
+
+/// Runs library code that calls Python back on this same thread: without the interpreter's lock, which call_python() takes. What a handler
+/// of a signal raises meanwhile ends the world, and is thrown.
 template <class Function>
 auto calling_back(Function function) {
-  const WithoutLock unlocked;
-  return function();
+  RaisedBySignals raised;
+  std::optional<decltype(function())> result;
+  try {
+    const WithoutLock unlocked;
+    result.emplace(function());
+  } catch (...) {
+    raised.rethrow();
+    throw;
+  }
+  raised.rethrow();
+  return std::move(*result);
 }
 
 /// Runs Python code within calling_back().
 template <class Function>
 void call_python(Function function) {
   with_lock([&] {
+    const WithinPython here;
     try {
       function();
     } catch (nb::python_error& raised) {

@@ -88,6 +88,11 @@ class TrainerHandle {
   }
   ElasticTrainer& trainer() { return *trainer_->shared(); }
   Checkpoint& state() { return trainer().state(); }
+  template <class Function>
+  void for_each_function(Function function) {
+    calls_.for_each_function(function);
+    function(on_rollback);
+  }
 
   nb::object on_rollback;  // a function
 
@@ -115,16 +120,20 @@ void bind_step(nb::module_& module) {
           "average",
           [](const StepHandle& handle) {
             Step& step = handle.get();
-            const WithoutLock unlocked;
-            step.average();
+            calling_back([&] {
+              step.average();
+              return true;
+            });
           },
           "Averages what was added.")
       .def(
           "average",
           [](const StepHandle& handle, const ArrayTree& gradients) {
             Step& step = handle.get();
-            const WithoutLock unlocked;
-            step.average(gradients.tree());
+            calling_back([&] {
+              step.average(gradients.tree());
+              return true;
+            });
           },
           arg("gradients"), "Waits until every gradient holds its average over the samples of the whole batch.")
       .def(
@@ -185,7 +194,8 @@ void bind_elastic(nb::module_& module) {
         return nb::make_tuple(read.count, std::chrono::duration<double>(read.wait).count());
       },
       arg("min_ranks").none(), arg("min_wait").none());
-  Class<TrainerHandle> trainer(module, "ElasticTrainer", "A training loop of an elastic group, whose ranks come and go.");
+  Class<TrainerHandle> trainer(module, "ElasticTrainer", "A training loop of an elastic group, whose ranks come and go.",
+                               nb::type_slots(slots_of_functions<TrainerHandle>()));
   trainer
       .def(
           "__init__",

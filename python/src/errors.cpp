@@ -79,6 +79,20 @@ nb::object error_of(const Status& status) {
   return nb::module_::import_("ringlet.errors").attr(class_of(status.code()))(status.text(), status.rank());
 }
 
+bool RaisedBySignals::look() {
+  RaisedBySignals* const scope = here_;
+  if (scope == nullptr) return false;
+  return with_lock([scope] {
+    const WithinPython handlers;
+    if (!scope->raised_ && PyErr_CheckSignals() != 0) scope->raised_.emplace();
+    return scope->raised_.has_value();
+  });
+}
+
+void RaisedBySignals::rethrow() {
+  if (raised_) throw std::move(*raised_);
+}
+
 void rethrow(nb::python_error& raised) {
   throw_if_of_class<InvalidArgument>(raised, Errc::invalid_argument);
   throw_if_of_class<MismatchError>(raised, Errc::mismatch);

@@ -252,11 +252,18 @@ Group& GroupHandle::get() {
   return *group_;
 }
 
-void GroupHandle::close() {
-  std::optional<Group> group = std::move(group_);
-  group_.reset();
+GroupHandle::~GroupHandle() {
+  if (!group_) return;
   const WithoutLock unlocked;
-  group.reset();
+  group_.reset();
+}
+
+void GroupHandle::close() {
+  if (!group_) return;
+  interruptible([group = std::exchange(group_, std::nullopt)]() mutable {
+    group.reset();
+    return true;
+  });
 }
 
 void bind_group(nb::module_& module) {

@@ -16,14 +16,13 @@ class GroupHandle {
   explicit GroupHandle(Group group) : group_(std::move(group)) {}
   GroupHandle(GroupHandle&& other) noexcept : group_(std::exchange(other.group_, std::nullopt)) {}
   GroupHandle& operator=(GroupHandle&&) = delete;
-  ~GroupHandle() {
-    if (group_) close();
-  }
+  ~GroupHandle();
 
   /// The group. Throws `InvalidArgument` once it is closed.
   Group& get();
   bool is_open() const { return group_.has_value(); }
-  /// Leaves the group, if it is the last one that stands for it. Waits without the interpreter's lock.
+  /// Leaves the group, if it is the last one that stands for it. Where a signal's handler raises, this throws that, and the leaving goes
+  /// on.
   void close();
 
  private:

@@ -120,6 +120,7 @@ GroupHandle init_group(bool strict, std::string backend, Number rank, Number wor
   options.order = order_named(order);
   options.parts = parts_named(parts);
   options.on_delay = handler_of(std::move(on_delay));
+  options.interrupted = &RaisedBySignals::look;
   return GroupHandle(interruptible([options = std::move(options)] { return init(options); }));
 }
 

@@ -35,8 +35,10 @@ double number_of(const nb::object& function, Arguments... arguments) {
 /// A trainer with what it borrows and calls.
 class OuterHandle {
  public:
-  OuterHandle(GroupHandle& world, const ArrayTree& parameters, TrainerCalls functions, OuterTrainerOptions options)
+  /// `clock` is None or a function that returns seconds.
+  OuterHandle(GroupHandle& world, const ArrayTree& parameters, TrainerCalls functions, nb::object clock, OuterTrainerOptions options)
       : calls_(std::move(functions)),
+        clock_(std::move(clock)),
         arrays_(parameters.arrays()),
         trainer_(std::make_shared<OuterTrainer>(world.get(), parameters.tree(), connected(std::move(options)))) {}
   OuterHandle(const OuterHandle&) = delete;
@@ -50,14 +52,21 @@ class OuterHandle {
   }
   const OuterTrainer& trainer() const { return *trainer_.shared(); }
   Checkpoint& state() { return trainer_->state(); }
+  template <class Function>
+  void for_each_function(Function function) {
+    calls_.for_each_function(function);
+    function(clock_);
+  }
 
  private:
   OuterTrainerOptions connected(OuterTrainerOptions options) {
     calls_.connect(options.elastic);
+    if (!clock_.is_none()) options.clock = [this] { return number_of(clock_); };
     return options;
   }
 
   TrainerCalls calls_;
+  nb::object clock_;
   std::vector<ArrayView> arrays_;
   Held<OuterTrainer> trainer_;
 };
@@ -77,14 +86,13 @@ void bind_trainer(Class<OuterHandle>& trainer) {
             options.overlap = overlap;
             options.mixing = mixing;
             options.by_speed = by_speed;
-            if (!clock.is_none()) options.clock = [function = shared_object(std::move(clock))] { return number_of(*function); };
             options.learning_rate = rate_of(learning_rate);
             options.momentum = momentum;
             options.nesterov = nesterov;
             options.wire = wire;
             options.elastic = options_of_trainer(size, std::nullopt, min_ranks, min_wait, rejoin, checkpoint, every, keep, stream);
-            new (handle)
-                OuterHandle(world, parameters, {std::move(on_change), std::move(on_state), std::move(on_world)}, std::move(options));
+            new (handle) OuterHandle(world, parameters, {std::move(on_change), std::move(on_state), std::move(on_world)}, std::move(clock),
+                                     std::move(options));
           },
           arg("world"), arg("parameters"), arg("inner_steps"), arg("fragments"), arg("overlap"), arg("mixing"), arg("by_speed"),
           arg("clock").none(), arg("learning_rate"), arg("momentum"), arg("nesterov"), arg("wire").none(), arg("all_reduce_size"),
@@ -111,7 +119,8 @@ void bind_trainer(Class<OuterHandle>& trainer) {
 }  // namespace
 
 void bind_outer(nb::module_& module) {
-  Class<OuterHandle> trainer(module, "OuterTrainer", "Training with few averages, for slow networks.");
+  Class<OuterHandle> trainer(module, "OuterTrainer", "Training with few averages, for slow networks.",
+                             nb::type_slots(slots_of_functions<OuterHandle>()));
   bind_trainer(trainer);
 }
 

@@ -1,6 +1,8 @@
 """Elastic groups and trainings."""
 
+import gc
 import signal
+import weakref
 
 import numpy as np
 import pytest
@@ -279,3 +281,28 @@ def test_a_step_that_is_over_is_refused():
         with pytest.raises(ringlet.InvalidArgument, match="this step is over"):
             kept[1].world()
     assert kept[1].number == 1
+
+
+class Holder:
+    """It has a trainer that calls it."""
+
+    def __init__(self, kind):
+        calls = {"on_change": self.called, "on_state": self.called, "on_world": self.called}
+        world = ringlet.init(elastic=True)
+        if kind == "elastic":
+            state = ringlet.Checkpoint().add("model", {"w": np.zeros(3)})
+            self.trainer = ringlet.ElasticTrainer(world, state, on_rollback=self.called, **calls)
+        else:
+            self.trainer = ringlet.OuterTrainer(world, {"w": np.zeros(3)}, inner_steps=1, by_speed=True, clock=self.called, **calls)
+
+    def called(self, *arguments):
+        return 0.0
+
+
+@pytest.mark.parametrize("kind", ["elastic", "outer"])
+def test_trainers_with_functions_of_their_holder_are_freed(kind):
+    holder = Holder(kind)
+    gone = weakref.ref(holder)
+    del holder
+    gc.collect()
+    assert gone() is None

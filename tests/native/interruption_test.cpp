@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <future>
 #include <string>
 #include <thread>
@@ -72,6 +73,37 @@ TEST_CASE("a collective that is interrupted ends the world on all ranks, and say
     expect_cancelled([&] { group.barrier(); }, "rank 0 was interrupted");
     expect_cancelled([&] { group.barrier(); });
   });
+}
+
+TEST_CASE("while a caller is asked, other threads may call the group") {
+  std::atomic<bool> asking{false}, called{false}, waited_in_vain{false};
+  const auto ask = [&] {
+    asking = true;
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!called && !waited_in_vain) {
+      std::this_thread::yield();
+      waited_in_vain = std::chrono::steady_clock::now() > limit;
+    }
+    return true;
+  };
+  run_ranks(
+      2,
+      [&](Group& group) {
+        std::thread other;
+        if (group.rank() == 0)
+          other = std::thread([&] {
+            while (!asking) std::this_thread::yield();
+            (void)group.link_info();
+            called = true;
+          });
+        std::vector<float> value{1};
+        expect_cancelled([&] { group.recv(value, 1 - group.rank()); });
+        if (group.rank() == 0) other.join();
+      },
+      [&](native::WorldConfig& config) {
+        if (config.options.rank == 0) config.interrupted = ask;
+      });
+  CHECK_FALSE(waited_in_vain);
 }
 
 TEST_CASE("works, splits and messages are interrupted, too") {
