@@ -179,3 +179,20 @@ dist.destroy_process_group()
     done = launch(2, sys.executable, program)
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("total [3.0, 3.0, 3.0] [0.0, 0.0, 1.0, 1.0] [2.0, 2.0] [2.0, 2.0]") == 2, done.stdout
+
+
+def test_init_by_torchrun_alone(tmp_path):
+    """ringlet.init() reads torchrun's variables, without a process group of torch's."""
+    program = tmp_path / "program.py"
+    program.write_text("""
+import os, numpy, ringlet
+with ringlet.init(strict=True) as group:
+    total = group.all_sum(numpy.full(3, 10.0 + group.rank()))
+    os.write(1, f"rank {group.rank()} of {group.size()}: {total.tolist()}\\n".encode())
+""")
+    done = torchrun("--standalone", "--nproc-per-node", 2, program)
+    assert done.returncode == 0, done.stdout
+    assert all(f"rank {rank} of 2: [21.0, 21.0, 21.0]" in done.stdout for rank in range(2)), done.stdout
+    # Rank 0 alone says by whom it was started.
+    told = "ringlet: rank 0 of 2, by torchrun (RANK, WORLD_SIZE, MASTER_ADDR, and the port after MASTER_PORT); the ranks meet at 127.0.0.1:"
+    assert done.stdout.count("ringlet: rank") == 1 and told in done.stdout, done.stdout
