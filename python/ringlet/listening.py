@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from typing import Optional
 
 from .errors import InvalidArgument
 
@@ -44,7 +45,22 @@ def _allowed_ports() -> range:
     return allowed
 
 
+def address_told(listening: socket.socket, advertise: Optional[str] = None) -> str:
+    """Where the others look for it: where it listens, or at the first address of `advertise`, or else of RINGLET_ADVERTISE, all of which
+    init() checks. It is the loopback's where that is listened at, since all ranks are on this machine then."""
+    host, port = listening.getsockname()[:2]
+    first = (os.environ.get("RINGLET_ADVERTISE", "") if advertise is None else advertise).partition(",")[0]
+    if not first or is_loopback(host):
+        return address_of(listening)
+    has_port = "]:" in first or first.count(":") == 1
+    return first if has_port else _joined(first.strip("[]"), port)
+
+
 def address_of(listening: socket.socket) -> str:
     """Where others find it, host:port or [v6]:port."""
     host, port = listening.getsockname()[:2]
+    return _joined(host, port)
+
+
+def _joined(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

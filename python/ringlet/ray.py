@@ -24,7 +24,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 import ringlet
 
-from .listening import address_of, listen_at
+from .listening import address_told, listen_at
 
 __all__ = ["Ranks", "run"]
 
@@ -37,9 +37,9 @@ class _Rank:
         self._listening: Any = None
         self._group: Optional[ringlet.Group] = None
 
-    def listen(self) -> str:
+    def listen(self, advertise: Optional[str]) -> str:
         self._listening = listen_at(ray.util.get_node_ip_address())
-        return address_of(self._listening)
+        return address_told(self._listening, advertise)
 
     def join(self, options: dict[str, Any]) -> None:
         if self._listening is not None:
@@ -110,7 +110,7 @@ class Ranks:
                 **options,
             }
             if count > 1:
-                shared["coordinator"] = ray.get(self._actors[0].listen.remote())
+                shared["coordinator"] = ray.get(self._actors[0].listen.remote(options.get("advertise")))
             _results([actor.join.remote({**shared, "rank": rank}) for rank, actor in enumerate(self._actors)])
         except BaseException:
             self._end()

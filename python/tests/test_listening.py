@@ -43,3 +43,25 @@ def test_what_are_no_ports(monkeypatch, ports):
     monkeypatch.setenv("RINGLET_PORTS", ports)
     with pytest.raises(ringlet.InvalidArgument, match=f"RINGLET_PORTS is '{ports}'; write FIRST-LAST, a port, or any"):
         listening.listen_at("127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    "advertised, told",
+    [
+        ("", "127.0.0.1:PORT"),
+        ("203.0.113.7,10.0.0.1:5", "203.0.113.7:PORT"),
+        ("alpha:5000", "alpha:5000"),
+        ("2001:db8::7", "[2001:db8::7]:PORT"),
+        ("[2001:db8::7]", "[2001:db8::7]:PORT"),
+        ("[2001:db8::7]:5000,alpha", "[2001:db8::7]:5000"),
+    ],
+)
+def test_others_are_told_what_is_advertised(monkeypatch, advertised, told):
+    with listening.listen_at("127.0.0.1") as found:
+        told = told.replace("PORT", str(found.getsockname()[1]))
+        assert listening.address_told(found, advertised) == told
+        monkeypatch.setenv("RINGLET_ADVERTISE", advertised)
+        assert listening.address_told(found) == told
+        # Where the loopback is listened at, nobody elsewhere is told.
+        monkeypatch.setattr(listening, "is_loopback", lambda address: True)
+        assert listening.address_told(found) == listening.address_of(found)

@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 import ringlet
 
-from ..listening import address_of, is_loopback, listen_at
+from ..listening import address_told, is_loopback, listen_at
 
 # No packet is sent there: it is an address of documents, by which the system says which of its own it would use.
 _ANYWHERE = "203.0.113.1"
@@ -39,7 +39,7 @@ def meet(store: Any, name: str, rank: int, size: int, timeout: timedelta) -> rin
         store.wait([key], timeout)
         return ringlet.init(coordinator=store.get(key).decode(), **options)
     with listen_at(_own_address(_host_of(store))) as listening:
-        coordinator = address_of(listening)
+        coordinator = address_told(listening)
         store.set(key, coordinator)
         return ringlet.init(coordinator=coordinator, listen_fd=listening.fileno(), **options)
 
