@@ -31,7 +31,7 @@ class DoneFlag {
 struct Interruption {
   /// Asked on the waiting thread, ten times a second at least; it may not throw. Empty: never.
   std::function<bool()> is_wanted{};
-  /// Runs in the loop, once in a wait: makes sure that what is waited for is done soon.
+  /// Runs in the loop, once in a wait: makes sure that what is waited for is done soon. It may be done already, and the wait over.
   Task end{};
 };
 

@@ -159,7 +159,8 @@ void NativeWorld::meet(MeetingSockets sockets) {
   Interruption interruption;
   // A meeting that can be stopped goes on in the background.
   if (!start_.stop) interruption.is_wanted = config_.interrupted;
-  interruption.end = [this] {
+  interruption.end = [this, &done] {
+    if (done.is_set()) return;
     const Status why{Errc::cancelled, "rank " + std::to_string(options_.rank) + " was interrupted while the ranks met", options_.rank};
     // It does not wait, as other reasons do, until rank 0 can be told.
     end_meeting(why, driver_.loop().now() + kStopPatience * -1);

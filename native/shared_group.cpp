@@ -37,9 +37,14 @@ Status apply(const CallOptions& call, Result<Task>& task) {
 /// `end` may run when the group is gone, but not the world.
 Interruption interruption_of(const NativeWorld& native, World& world) {
   if (!native.config().interrupted) return {};
-  return {native.config().interrupted, [&world, interruptions = native.start().interruptions] {
+  // Counted here: what `end` would end may have ended by then for another reason, after which a training would go on.
+  auto is_wanted = [asked = native.config().interrupted, interruptions = native.start().interruptions] {
+    if (!asked()) return false;
+    ++*interruptions;
+    return true;
+  };
+  return {std::move(is_wanted), [&world] {
             const int rank = world.options().rank;
-            ++*interruptions;
             world.fail({Errc::cancelled, "rank " + std::to_string(rank) + " was interrupted while it waited", rank});
           }};
 }

@@ -37,11 +37,9 @@ Succession Survivors::await_succession(std::chrono::milliseconds timeout) {
       driver.set(wait->done);
     });
   });
-  const auto interruptions = group_.world()->start().interruptions;
-  const Interruption interruption{group_.interruption().is_wanted, [wait, &driver = group_.driver(), interruptions] {
+  const Interruption interruption{group_.interruption().is_wanted, [wait, &driver = group_.driver()] {
                                     if (wait->done.is_set()) return;
                                     wait->interrupted = true;
-                                    ++*interruptions;
                                     driver.set(wait->done);
                                   }};
   if (!group_.driver().wait(wait->done, Duration::milliseconds(timeout.count()), interruption)) {

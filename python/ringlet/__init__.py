@@ -162,9 +162,11 @@ def is_available(backend: str = "any") -> bool:
 
 
 def _at_exit() -> None:
-    leave_all()
-    _ringlet.stop_callbacks()
-    _ringlet.begin_exit()
+    try:
+        leave_all()
+    finally:
+        _ringlet.stop_callbacks()
+        _ringlet.begin_exit()
 
 
 _atexit.register(_at_exit)

@@ -18,13 +18,13 @@ namespace nb = nanobind;
 /// act on it: where it leaves the library, it is the same object again. Otherwise throws it as it is.
 [[noreturn]] void rethrow(nb::python_error& raised);
 
-/// What the handlers of signals raise while the library waits in calling_back(), on the thread that Python runs handlers on.
+/// What the handlers of signals raise while the library waits in calling_back().
 class RaisedBySignals {
  public:
-  RaisedBySignals() : outer_(std::exchange(here_, this)) {}
+  RaisedBySignals() : outer_(std::exchange(waiting, is_main_thread() ? this : nullptr)) {}
   RaisedBySignals(const RaisedBySignals&) = delete;
   RaisedBySignals& operator=(const RaisedBySignals&) = delete;
-  ~RaisedBySignals() { here_ = outer_; }
+  ~RaisedBySignals() { waiting = outer_; }
 
   /// `InitOptions::interrupted` of all groups: runs the handlers, and says whether one of them has raised.
   static bool look();
@@ -32,23 +32,8 @@ class RaisedBySignals {
   void rethrow();
 
  private:
-  friend class WithinPython;
-
-  RaisedBySignals* outer_;
+  RaisedBySignals* const outer_;
   std::optional<nb::python_error> raised_;
-  static inline thread_local RaisedBySignals* here_ = nullptr;
-};
-
-/// The scope of Python code within calling_back(), whose own calls look for signals themselves.
-class WithinPython {
- public:
-  WithinPython() : outer_(std::exchange(RaisedBySignals::here_, nullptr)) {}
-  WithinPython(const WithinPython&) = delete;
-  WithinPython& operator=(const WithinPython&) = delete;
-  ~WithinPython() { RaisedBySignals::here_ = outer_; }
-
- private:
-  RaisedBySignals* outer_;
 };
 
 /// Runs library code that calls Python back on this same thread: without the interpreter's lock, which call_python() takes. What a handler
@@ -72,7 +57,6 @@ auto calling_back(Function function) {
 template <class Function>
 void call_python(Function function) {
   with_lock([&] {
-    const WithinPython here;
     try {
       function();
     } catch (nb::python_error& raised) {

@@ -32,13 +32,22 @@ class Raised : public LibraryError, public RaisedByPython {
   Raised(Status status, nb::object error) : LibraryError(std::move(status)), RaisedByPython(std::move(error)) {}
 };
 
+/// What the library tells others of an error, whose class may be the program's own.
+std::string text_of(const nb::object& error) {
+  try {
+    return nb::cast<std::string>(nb::str(error));
+  } catch (const std::exception&) {
+    return nb::type_name(error.type()).c_str();
+  }
+}
+
 template <class LibraryError>
 void throw_if_of_class(const nb::python_error& raised, Errc code) {
   if (!raised.matches(nb::module_::import_("ringlet.errors").attr(class_of(code)))) return;
   const nb::object error = nb::borrow(raised.value());
-  // A class of the program's own may be without a rank.
-  const int rank = nb::cast<int>(nb::getattr(error, "rank", nb::int_(-1)));
-  throw Raised<LibraryError>({code, nb::cast<std::string>(nb::str(error)), rank}, error);
+  int rank = -1;
+  if (!nb::try_cast(nb::getattr(error, "rank", nb::none()), rank)) rank = -1;
+  throw Raised<LibraryError>({code, text_of(error), rank}, error);
 }
 
 void set_python_error(const Status& status) {
@@ -80,10 +89,9 @@ nb::object error_of(const Status& status) {
 }
 
 bool RaisedBySignals::look() {
-  RaisedBySignals* const scope = here_;
+  RaisedBySignals* const scope = waiting;
   if (scope == nullptr) return false;
   return with_lock([scope] {
-    const WithinPython handlers;
     if (!scope->raised_ && PyErr_CheckSignals() != 0) scope->raised_.emplace();
     return scope->raised_.has_value();
   });

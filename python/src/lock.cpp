@@ -5,6 +5,9 @@
 #include <thread>
 
 namespace ringlet::python {
+
+namespace nb = nanobind;
+
 namespace {
 
 std::atomic<int> waiting_for_lock{0};
@@ -12,6 +15,7 @@ std::atomic<int> within_lock{0};        // scopes of with_lock() that threads ar
 thread_local int within_lock_here = 0;  // those of this thread
 std::atomic<bool> exits{false};
 std::atomic<std::thread::id> exiting_thread;
+unsigned long main_thread = 0;  // as Python numbers threads
 
 /// A destructor that wants the lock neither returns without it nor lets Python end the thread, so the thread waits for the process' end.
 [[noreturn]] void stop_here() {
@@ -39,7 +43,7 @@ WithoutLock::~WithoutLock() {
   take_lock([this] { PyEval_RestoreThread(thread_); });
 }
 
-WithLock::WithLock() {
+WithLock::WithLock() : waiting_(std::exchange(waiting, nullptr)) {
   take_lock([this] {
     state_ = PyGILState_Ensure();
     ++within_lock;
@@ -48,6 +52,7 @@ WithLock::WithLock() {
 }
 
 WithLock::~WithLock() {
+  waiting = waiting_;
   // Python up to 3.13 ends a thread that wants the lock again while the interpreter ends; it comes by here without the lock.
   if (!leaves_ && ends_by_another_thread()) stop_here();
   PyGILState_Release(state_);
@@ -66,10 +71,13 @@ void begin_exit() {
   PyEval_RestoreThread(thread);
 }
 
-void reset_lock_after_fork() noexcept {
+void begin_threads() {
   waiting_for_lock = 0;
   within_lock = within_lock_here;
   exits = false;
+  main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
 }
+
+bool is_main_thread() { return PyThread_get_thread_ident() == main_thread; }
 
 }  // namespace ringlet::python

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <type_traits>
+#include <utility>
 
 namespace ringlet::python {
 
@@ -20,6 +21,11 @@ class WithoutLock {
   PyThreadState* thread_;
 };
 
+class RaisedBySignals;
+/// Where this thread waits in calling_back(), if it is the one that Python runs handlers of signals on. Python code that the library calls
+/// meanwhile looks for signals itself.
+inline thread_local RaisedBySignals* waiting = nullptr;
+
 /// The scope of with_lock().
 class WithLock {
  public:
@@ -33,6 +39,7 @@ class WithLock {
 
  private:
   PyGILState_STATE state_;
+  RaisedBySignals* const waiting_;
   bool leaves_ = false;
 };
 
@@ -60,7 +67,9 @@ auto with_lock(Function function) {
 /// with_lock() runs have a second to end.
 void begin_exit();
 
-/// Forgets the threads of the process that this one was forked from.
-void reset_lock_after_fork() noexcept;
+/// Forgets the threads of the process that this one was forked from, and learns which one is the main thread.
+void begin_threads();
+/// Whether this is the thread that Python runs handlers of signals on.
+bool is_main_thread();
 
 }  // namespace ringlet::python

@@ -26,7 +26,8 @@ struct TrainerCalls {
 };
 
 /// The slots of a trainer's class by which Python finds and breaks cycles of references through the functions that trainers hold, such as
-/// methods of the object that holds the trainer. `Handle::for_each_function` gives all of them to a function.
+/// methods of the object that holds the trainer, but not through functions of learning rates, which the library holds.
+/// `Handle::for_each_function` gives all that it finds to a function.
 template <class Handle>
 PyType_Slot* slots_of_functions() {
   constexpr traverseproc kTraverse = [](PyObject* self, visitproc visit, void* arg) {
@@ -39,7 +40,7 @@ PyType_Slot* slots_of_functions() {
     return result;
   };
   constexpr inquiry kClear = [](PyObject* self) {
-    nb::inst_ptr<Handle>(self)->for_each_function([](nb::object& function) { function = nb::none(); });
+    if (nb::inst_ready(self)) nb::inst_ptr<Handle>(self)->for_each_function([](nb::object& function) { function = nb::none(); });
     return 0;
   };
   static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(kTraverse)}, {Py_tp_clear, reinterpret_cast<void*>(kClear)}, {}};

@@ -137,7 +137,7 @@ void begin_process() {
   // Where the interpreter ends, it does so in a forked process, too.
   const bool ends = this_process != nullptr && callbacks().has_stopped();
   this_process = new Process{{}, Callbacks(ends)};
-  reset_lock_after_fork();
+  begin_threads();
 }
 
 constexpr char kWaiter[] = "a function that waited for the end of an operation of Ringlet's";

@@ -219,11 +219,19 @@ class OwnError(ringlet.InvalidArgument):
         self.value = value
 
 
+class NoText(ringlet.PeerLost):
+    rank = "first"
+
+    def __str__(self):
+        raise KeyError("text")
+
+
 RAISED = [
     lambda: ringlet.InvalidArgument("own"),
     lambda: ringlet.PeerLost("own", 3),
     lambda: ringlet.IoError("own"),
     lambda: OwnError([1]),
+    lambda: NoText("own"),
 ]
 
 

@@ -184,12 +184,14 @@ dist.destroy_process_group()
 def test_init_by_torchrun_alone(tmp_path):
     """ringlet.init() reads torchrun's variables, without a process group of torch's."""
     program = tmp_path / "program.py"
-    program.write_text("""
+    program.write_text(
+        """
 import os, numpy, ringlet
 with ringlet.init(strict=True) as group:
     total = group.all_sum(numpy.full(3, 10.0 + group.rank()))
     os.write(1, f"rank {group.rank()} of {group.size()}: {total.tolist()}\\n".encode())
-""")
+"""
+    )
     done = torchrun("--standalone", "--nproc-per-node", 2, program)
     assert done.returncode == 0, done.stdout
     assert all(f"rank {rank} of 2: [21.0, 21.0, 21.0]" in done.stdout for rank in range(2)), done.stdout
