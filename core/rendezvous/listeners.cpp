@@ -15,9 +15,9 @@ std::vector<Address> addresses_to_listen_at(const MeetingOptions& options, int r
     return {address};
   }
   if (rank == 0) return {coordinator};
-  const bool v6 = coordinator.host.find(':') != std::string::npos;
-  if (is_loopback(coordinator)) return {{v6 ? "::1" : "127.0.0.1", 0}};
-  return {{v6 ? "::" : "0.0.0.0", 0}};
+  // There the others dial this rank, too: Debian has the machine's own name at 127.0.1.1.
+  if (is_loopback(coordinator)) return {{coordinator.host == "localhost" ? "127.0.0.1" : coordinator.host, 0}};
+  return {{coordinator.host.find(':') != std::string::npos ? "::" : "0.0.0.0", 0}};
 }
 
 Result<std::unique_ptr<Listener>> listen_at_one_of(Network& network, const std::string& host, const PortRange& ports, int preferred,

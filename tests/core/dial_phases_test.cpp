@@ -25,7 +25,9 @@ TEST_CASE("a rank listens where it is told to; rank 0 at the coordinator's addre
   CHECK(addresses_to_listen_at(options, 1) == std::vector<Address>{{"::", 0}});
   options.coordinator = {"::1", 5000};
   CHECK(addresses_to_listen_at(options, 1) == std::vector<Address>{{"::1", 0}});
-  options.coordinator = {"127.0.0.1", 5000};
+  options.coordinator = {"127.0.1.1", 5000};
+  CHECK(addresses_to_listen_at(options, 1) == std::vector<Address>{{"127.0.1.1", 0}});
+  options.coordinator = {"localhost", 5000};
   CHECK(addresses_to_listen_at(options, 1) == std::vector<Address>{{"127.0.0.1", 0}});
   options.coordinator.reset();
   options.roster = {{{"a", 1}}, {{"b", 2}, {"c", 3}}};

@@ -151,6 +151,18 @@ TEST_CASE("init() that fails before the ranks meet leaves no descriptor open") {
   for (const int descriptor : {coordinator.descriptor, taken.descriptor}) ::close(descriptor);
 }
 
+#ifdef __linux__
+TEST_CASE("ranks of one machine meet at any address of its loopback, as at that of its own name") {
+  run_ranks(
+      3, [](Group& group) { expect(sum_of(group, 1) == 3, "the sum"); },
+      [](native::WorldConfig& config) {
+        config.meeting.coordinator->host = "127.0.1.1";
+        if (config.given.listener) ::close(*config.given.listener);
+        config.given.listener.reset();
+      });
+}
+#endif
+
 TEST_CASE("listen_fd has to be a socket that listens") {
   const InitOptions closed{.rank = 0, .world_size = 2, .coordinator = "127.0.0.1:9", .listen_fd = 1 << 19};
   CHECK_THROWS_WITH(init(closed), Contains("the option listen_fd is 524288, which is not a socket that listens"));
