@@ -97,6 +97,7 @@ __all__ = [
     "is_available",
     "join_schedules",
     "latest_checkpoint",
+    "leave_all",
     "linear_schedule",
     "load_checkpoint",
     "read_min_ranks",

@@ -14,7 +14,7 @@ def shown(value: Any) -> str:
     return " ".join(reprlib.repr(value).split())
 
 
-def handle_of(value: Any, of_class: type, name: str) -> Any:
+def handle_of(value: Any, of_class: Any, name: str) -> Any:
     """The binding's object of an argument that is an object of the package's."""
     if not isinstance(value, of_class):
         raise TypeError(f"{name} is {shown(value)}; it is a ringlet.{of_class.__name__}")

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from array import array as _BuiltinArray
 import sys
-from typing import Any, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Protocol, Sequence, TypeVar, Union
 
 import numpy as np
 
 from . import _ringlet
 from .arguments import shown
 from .errors import InvalidArgument
+
+Same = TypeVar("Same")
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as _TypeVar
+
+    class _Exported(Protocol):
+        def __dlpack_device__(self) -> Any: ...
+
+    # An array of which a call makes another one of its kind. Of what is none, such as a number, type checkers learn nothing.
+    Array = _TypeVar("Array", bound=_Exported, default=Any)
+else:
+    # Before Python 3.13 a TypeVar has no default.
+    Array = TypeVar("Array")
+
+# Buffers by their classes: a type for all of them would be that of NumPy's arrays, too, which are to be taken for an Array.
+Given = Union[Array, complex, np.generic, bytes, bytearray, memoryview, _BuiltinArray]
 
 # Ringlet's names of dtypes, and the others'.
 _NUMPY = {
@@ -49,10 +67,10 @@ def dtype_name(dtype: Any) -> str:
     if isinstance(dtype, str) and dtype in _NUMPY:
         return dtype
     if type(dtype).__module__.startswith(("torch", "mlx")):
-        text = str(dtype).rpartition(".")[2].rstrip("_")
+        text: Optional[str] = str(dtype).rpartition(".")[2].rstrip("_")
     else:
         text = _name_of_numpy(dtype)
-    if text not in _NAMES:
+    if text is None or text not in _NAMES:
         raise InvalidArgument(f"there is no dtype {shown(dtype)}; there are {', '.join(_NUMPY)}")
     return _NAMES[text]
 

@@ -50,3 +50,10 @@ def rows_of(view: _ringlet.View) -> int:
     if not view.shape:
         raise InvalidArgument("a scalar has no rows to divide; give an array with an axis")
     return view.shape[0]
+
+
+def count_of(counts: List[int], rank: int, size: int) -> int:
+    """That of a rank, where there is one for each."""
+    if len(counts) != size:
+        raise InvalidArgument(f"counts is {counts}; one for each of the {size} ranks is needed")
+    return counts[rank]

@@ -7,7 +7,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Union
 
 from . import _ringlet
 from .arguments import check_function, handle_of, whole
-from .arrays import view_to_write
+from .arrays import Same, view_to_write
 from .checkpoint import Checkpoint, NamedValues
 from .elastic_fsdp import ElasticShards
 from .gradients import to_wire
@@ -37,7 +37,7 @@ class Rollback(NamedTuple):
 class MinRanks(NamedTuple):
     """With how few ranks an elastic group trains. With fewer it takes no step, and waits for others to join."""
 
-    count: int  # native ranks; browsers do not count
+    ranks: int  # native ones; browsers do not count
     wait: float  # for how many seconds they wait at most
 
 
@@ -73,14 +73,14 @@ class Step:
         self._step.average()
         self._added.clear()
 
-    def average(self, gradients: Any) -> Any:
+    def average(self, gradients: Same) -> Same:
         """The average of each gradient over the samples of the whole batch. Each rank gives the average over its own samples; where it has none
         (`count` is 0), arrays with any contents."""
         copied = CopiedTree(gradients)
         self._step.average(copied.tree)
         return copied.finish()
 
-    def average_(self, gradients: Any) -> Any:
+    def average_(self, gradients: Same) -> Same:
         """The same in place, of NumPy's or PyTorch's arrays."""
         self._step.average(tree_to_write(gradients))
         return gradients

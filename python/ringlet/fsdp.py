@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _ringlet
 from .arguments import handle_of, shown
-from .arrays import array_of, dtype_name, kind_of
+from .arrays import Same, array_of, dtype_name, kind_of
 from .errors import InvalidArgument
 from .gradients import Wire, to_reduce_wire
 from .group import Group
@@ -67,7 +67,7 @@ class FsdpUpdater:
         wire = to_reduce_wire(reduce_dtype)
         self._handle = _ringlet.FsdpUpdater(handle, other, communication_size, max_norm, wire, list(shard_weights), stream)
 
-    def apply_gradients(self, gradients: Any, parameters: Any, optimizer: Any) -> Tuple[Any, Optional[float]]:
+    def apply_gradients(self, gradients: Any, parameters: Same, optimizer: Any) -> Tuple[Same, Optional[float]]:
         """Takes one step. Returns the new parameters, arrays of the same kinds, and the gradients' norm before clipping if `max_norm` is set.
 
         `optimizer` is one of Ringlet's, or has apply_gradients(gradients, parameters): it is given dicts of NumPy arrays, this rank's rows by

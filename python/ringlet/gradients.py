@@ -7,7 +7,7 @@ from typing import Any, List, Optional, Tuple
 
 from . import _ringlet
 from .arguments import handle_of, shown
-from .arrays import dtype_name, view_to_write
+from .arrays import Same, dtype_name, view_to_write
 from .errors import InvalidArgument
 from .group import Group
 from .trees import CopiedTree, tree_to_write
@@ -28,7 +28,7 @@ class Wire:
 
 
 def average_gradients(
-    gradients: Any,
+    gradients: Same,
     group: Group,
     *,
     all_reduce_size: int = 32 << 20,
@@ -36,7 +36,7 @@ def average_gradients(
     communication_type: Any = None,
     weight: Optional[float] = None,
     stream: int = 0,
-) -> Any:
+) -> Same:
     """MLX's nn.average_gradients: a tree of the means over the group. Names, order, dtypes and shapes are the same on all ranks.
 
     Tensors are moved in buckets of `all_reduce_size` bytes, as `communication_type` says ("f16", "bf16", "int8", "int4" or a Wire; by default
@@ -48,7 +48,7 @@ def average_gradients(
 
 
 def average_gradients_(
-    gradients: Any,
+    gradients: Same,
     group: Group,
     *,
     all_reduce_size: int = 32 << 20,
@@ -56,7 +56,7 @@ def average_gradients_(
     communication_type: Any = None,
     weight: Optional[float] = None,
     stream: int = 0,
-) -> Any:
+) -> Same:
     """The same in place, of arrays that may be changed: NumPy's and PyTorch's."""
     _average(tree_to_write(gradients), group, all_reduce_size, first_bucket_size, communication_type, weight, stream)
     return gradients
@@ -166,7 +166,7 @@ def _dtype(kind: Any, name: str, possible: str) -> str:
         raise InvalidArgument(f"{name} is {shown(kind)}; it is {possible}, 'int8', 'int4' or a Wire") from None
 
 
-def clip_grad_norm(gradients: Any, max_norm: float) -> Tuple[Any, float]:
+def clip_grad_norm(gradients: Same, max_norm: float) -> Tuple[Same, float]:
     """MLX's optimizers.clip_grad_norm: the gradients scaled so that their norm is at most `max_norm`, and their norm before."""
     copied = CopiedTree(gradients)
     norm = _ringlet.clip_grad_norm(copied.tree, max_norm)
@@ -178,7 +178,7 @@ def clip_grad_norm_(gradients: Any, max_norm: float) -> float:
     return _ringlet.clip_grad_norm(tree_to_write(gradients), max_norm)
 
 
-def clip_grad_norm_sharded(gradients: Any, max_norm: float, group: Group, *, stream: int = 0) -> Tuple[Any, float]:
+def clip_grad_norm_sharded(gradients: Same, max_norm: float, group: Group, *, stream: int = 0) -> Tuple[Same, float]:
     """MLX's nn.utils.clip_grad_norm_sharded: as clip_grad_norm(), by the norm of all ranks' shards together."""
     copied = CopiedTree(gradients)
     norm = _ringlet.clip_grad_norm_sharded(handle_of(group, Group, "group"), copied.tree, max_norm, stream)

@@ -8,10 +8,11 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _ringlet
 from .arguments import wholes
-from .arrays import view_to_read, view_to_write
-from .calls import Call, Counts, rows_of, whole_counts
+from .arrays import Array, Given, Same, view_to_read, view_to_write
+from .calls import Call, Counts, count_of, rows_of, whole_counts
 from .errors import InvalidArgument
 from .messages import Messages
+from .reductions import Reductions
 from .works import Work, nothing
 
 # What is still open when the program ends is left then, so that the other ranks do not take this one for lost.
@@ -29,7 +30,7 @@ class Reformed(NamedTuple):
     lineage: int  # differs where a world was cut in two that both went on
 
 
-class Group(Messages):
+class Group(Reductions, Messages):
     """A set of ranks that call collectives together: what init() returns, or a part of it that split() or create() makes.
 
     Every rank starts the operations of one `stream` (0 to 1023) in the same order; those of two streams overlap. `timeout` is how many
@@ -61,140 +62,14 @@ class Group(Messages):
     def __repr__(self) -> str:
         return f"<ringlet.Group: rank {self.rank()} of {self.size()}>" if self._handle.is_open() else "<ringlet.Group: closed>"
 
-    # Reductions.
-
-    def all_sum(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """The sum over all ranks; every rank gets the same bits."""
-        return self._all_reduce(x, "sum", stream, timeout).wait()
-
-    def all_sum_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce(x, "sum", stream, timeout).start()
-
-    def all_sum_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self._all_reduce_(x, "sum", stream, timeout).wait()
-
-    def all_sum_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce_(x, "sum", stream, timeout).start()
-
-    def all_prod(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """The product over all ranks."""
-        return self._all_reduce(x, "prod", stream, timeout).wait()
-
-    def all_prod_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce(x, "prod", stream, timeout).start()
-
-    def all_prod_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self._all_reduce_(x, "prod", stream, timeout).wait()
-
-    def all_prod_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce_(x, "prod", stream, timeout).start()
-
-    def all_max(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """The greatest of all ranks, element by element."""
-        return self._all_reduce(x, "max", stream, timeout).wait()
-
-    def all_max_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce(x, "max", stream, timeout).start()
-
-    def all_max_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self._all_reduce_(x, "max", stream, timeout).wait()
-
-    def all_max_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce_(x, "max", stream, timeout).start()
-
-    def all_min(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """The least of all ranks, element by element."""
-        return self._all_reduce(x, "min", stream, timeout).wait()
-
-    def all_min_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce(x, "min", stream, timeout).start()
-
-    def all_min_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self._all_reduce_(x, "min", stream, timeout).wait()
-
-    def all_min_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce_(x, "min", stream, timeout).start()
-
-    def all_mean(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """The mean over all ranks, of floating dtypes."""
-        return self._all_reduce(x, "mean", stream, timeout).wait()
-
-    def all_mean_async(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce(x, "mean", stream, timeout).start()
-
-    def all_mean_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self._all_reduce_(x, "mean", stream, timeout).wait()
-
-    def all_mean_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce_(x, "mean", stream, timeout).start()
-
-    def all_reduce(self, x: Any, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """By sum, prod, max or min, mean of floating dtypes, or bit_and, bit_or or bit_xor of bool and integers."""
-        return self._all_reduce(x, op, stream, timeout).wait()
-
-    def all_reduce_async(self, x: Any, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce(x, op, stream, timeout).start()
-
-    def _all_reduce(self, x: Any, op: str, stream: int, timeout: Optional[float]) -> Call:
-        kind, source = view_to_read(x)
-        output = kind.empty(source.dtype, source.shape)
-        return Call(output.finish, self._handle.all_reduce, op, source, output.view, stream, timeout)
-
-    def all_reduce_(self, x: Any, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Any:
-        return self._all_reduce_(x, op, stream, timeout).wait()
-
-    def all_reduce_async_(self, x: Any, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._all_reduce_(x, op, stream, timeout).start()
-
-    def _all_reduce_(self, x: Any, op: str, stream: int, timeout: Optional[float]) -> Call:
-        view = view_to_write(x)
-        return Call(lambda: x, self._handle.all_reduce, op, view, view, stream, timeout)
-
-    def reduce(self, x: Any, root: int = 0, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """The reduction over all ranks on rank `root`, by any of all_reduce()'s operations; None on the others."""
-        return self._reduce(x, root, op, stream, timeout).wait()
-
-    def reduce_async(self, x: Any, root: int = 0, *, op: str = "sum", stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._reduce(x, root, op, stream, timeout).start()
-
-    def _reduce(self, x: Any, root: int, op: str, stream: int, timeout: Optional[float]) -> Call:
-        kind, source = view_to_read(x)
-        output = kind.empty(source.dtype, source.shape) if self.rank() == root else None
-        return Call(output.finish if output else nothing, self._handle.reduce, op, source, output and output.view, root, stream, timeout)
-
-    def sum_scatter(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """Rank r gets the r-th part along axis 0 of the sum: if the rows do not divide evenly, the first ranks get one more, or rank r gets
-        counts[r] of them."""
-        return self._reduce_scatter(x, "sum", counts, stream, timeout).wait()
-
-    def sum_scatter_async(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
-        return self._reduce_scatter(x, "sum", counts, stream, timeout).start()
-
-    def reduce_scatter(self, x: Any, *, op: str = "sum", counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
-        """As sum_scatter(), by any of all_reduce()'s operations."""
-        return self._reduce_scatter(x, op, counts, stream, timeout).wait()
-
-    def reduce_scatter_async(
-        self, x: Any, *, op: str = "sum", counts: Counts = None, stream: int = 0, timeout: Optional[float] = None
-    ) -> Work:
-        return self._reduce_scatter(x, op, counts, stream, timeout).start()
-
-    def _reduce_scatter(self, x: Any, op: str, counts: Counts, stream: int, timeout: Optional[float]) -> Call:
-        kind, source = view_to_read(x)
-        whole = whole_counts(counts)
-        rows, rank, size = rows_of(source), self.rank(), self.size()
-        mine = self._count_of(whole, rank) if whole is not None else rows // size + (rank < rows % size)
-        output = kind.empty(source.dtype, (mine, *source.shape[1:]))
-        return Call(output.finish, self._handle.reduce_scatter, op, source, output.view, whole, stream, timeout)
-
     # What moves without being computed with.
 
-    def all_gather(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
+    def all_gather(self, x: Given[Array], *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Array:
         """All ranks' arrays, one after the other along axis 0: of equal numbers of elements, or rank r has counts[r] rows. A scalar counts as
         one row."""
         return self._all_gather(x, counts, stream, timeout).wait()
 
-    def all_gather_async(self, x: Any, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
+    def all_gather_async(self, x: Given[Array], *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work[Array]:
         return self._all_gather(x, counts, stream, timeout).start()
 
     def _all_gather(self, x: Any, counts: Counts, stream: int, timeout: Optional[float]) -> Call:
@@ -203,11 +78,15 @@ class Group(Messages):
         output = kind.empty(source.dtype, self._gathered(source, whole))
         return Call(output.finish, self._handle.all_gather, source, output.view, whole, stream, timeout)
 
-    def gather(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
+    def gather(
+        self, x: Given[Array], root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None
+    ) -> Optional[Array]:
         """As all_gather(), on rank `root` alone; None on the others."""
         return self._gather(x, root, counts, stream, timeout).wait()
 
-    def gather_async(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
+    def gather_async(
+        self, x: Given[Array], root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None
+    ) -> Work[Optional[Array]]:
         return self._gather(x, root, counts, stream, timeout).start()
 
     def _gather(self, x: Any, root: int, counts: Counts, stream: int, timeout: Optional[float]) -> Call:
@@ -216,12 +95,14 @@ class Group(Messages):
         output = kind.empty(source.dtype, self._gathered(source, whole)) if self.rank() == root else None
         return Call(output.finish if output else nothing, self._handle.gather, source, output and output.view, root, whole, stream, timeout)
 
-    def scatter(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Any:
+    def scatter(self, x: Given[Array], root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Array:
         """Rank r gets the r-th part of rank `root`'s array along axis 0. The others give an array of the same dtype and number of
         elements, which are ignored. The rows divide evenly by the group's size, or rank r gets counts[r] of them."""
         return self._scatter(x, root, counts, stream, timeout).wait()
 
-    def scatter_async(self, x: Any, root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None) -> Work:
+    def scatter_async(
+        self, x: Given[Array], root: int = 0, *, counts: Counts = None, stream: int = 0, timeout: Optional[float] = None
+    ) -> Work[Array]:
         return self._scatter(x, root, counts, stream, timeout).start()
 
     def _scatter(self, x: Any, root: int, counts: Counts, stream: int, timeout: Optional[float]) -> Call:
@@ -230,20 +111,32 @@ class Group(Messages):
         rows, rank = rows_of(source), self.rank()
         if whole is None and rows % self.size():
             raise InvalidArgument(f"{rows} rows do not divide by {self.size()} ranks; give counts")
-        mine = self._count_of(whole, rank) if whole is not None else rows // self.size()
+        mine = count_of(whole, rank, self.size()) if whole is not None else rows // self.size()
         output = kind.empty(source.dtype, (mine, *source.shape[1:]))
         return Call(output.finish, self._handle.scatter, source if rank == root else None, output.view, root, whole, stream, timeout)
 
     def all_to_all(
-        self, x: Any, *, send_counts: Counts = None, receive_counts: Counts = None, stream: int = 0, timeout: Optional[float] = None
-    ) -> Any:
+        self,
+        x: Given[Array],
+        *,
+        send_counts: Counts = None,
+        receive_counts: Counts = None,
+        stream: int = 0,
+        timeout: Optional[float] = None,
+    ) -> Array:
         """Sends the r-th part along axis 0 to rank r, and returns what all ranks have sent here, in rank order. The rows divide evenly by the
         group's size, or both counts say how many go to each rank, and come from each."""
         return self._all_to_all(x, send_counts, receive_counts, stream, timeout).wait()
 
     def all_to_all_async(
-        self, x: Any, *, send_counts: Counts = None, receive_counts: Counts = None, stream: int = 0, timeout: Optional[float] = None
-    ) -> Work:
+        self,
+        x: Given[Array],
+        *,
+        send_counts: Counts = None,
+        receive_counts: Counts = None,
+        stream: int = 0,
+        timeout: Optional[float] = None,
+    ) -> Work[Array]:
         return self._all_to_all(x, send_counts, receive_counts, stream, timeout).start()
 
     def _all_to_all(self, x: Any, send_counts: Counts, receive_counts: Counts, stream: int, timeout: Optional[float]) -> Call:
@@ -255,11 +148,11 @@ class Group(Messages):
         output = kind.empty(source.dtype, source.shape if counts is None else (sum(counts[1]), *source.shape[1:]))
         return Call(output.finish, self._handle.all_to_all, source, output.view, counts, stream, timeout)
 
-    def broadcast(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+    def broadcast(self, x: Given[Array], root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Array:
         """Rank `root`'s array on every rank. The others give one of the same dtype and number of elements, whose shape they get."""
         return self._broadcast(x, root, stream, timeout).wait()
 
-    def broadcast_async(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+    def broadcast_async(self, x: Given[Array], root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Work[Array]:
         return self._broadcast(x, root, stream, timeout).start()
 
     def _broadcast(self, x: Any, root: int, stream: int, timeout: Optional[float]) -> Call:
@@ -269,10 +162,10 @@ class Group(Messages):
             _ringlet.copy(source, output.view)
         return Call(output.finish, self._handle.broadcast, output.view, root, stream, timeout)
 
-    def broadcast_(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+    def broadcast_(self, x: Same, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Same:
         return self._broadcast_(x, root, stream, timeout).wait()
 
-    def broadcast_async_(self, x: Any, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+    def broadcast_async_(self, x: Same, root: int = 0, *, stream: int = 0, timeout: Optional[float] = None) -> Work[Same]:
         return self._broadcast_(x, root, stream, timeout).start()
 
     def _broadcast_(self, x: Any, root: int, stream: int, timeout: Optional[float]) -> Call:
@@ -282,7 +175,7 @@ class Group(Messages):
         """Returns once every rank has called it."""
         self._barrier(stream, timeout).wait()
 
-    def barrier_async(self, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+    def barrier_async(self, *, stream: int = 0, timeout: Optional[float] = None) -> Work[None]:
         return self._barrier(stream, timeout).start()
 
     def _barrier(self, stream: int, timeout: Optional[float]) -> Call:
@@ -375,13 +268,8 @@ class Group(Messages):
         shape = source.shape or (1,)
         if counts is None:
             return (shape[0] * self.size(), *shape[1:])
-        self._count_of(counts, self.rank())
+        count_of(counts, self.rank(), self.size())
         return (sum(counts), *shape[1:])
-
-    def _count_of(self, counts: List[int], rank: int) -> int:
-        if len(counts) != self.size():
-            raise InvalidArgument(f"counts is {counts}; one for each of the {self.size()} ranks is needed")
-        return counts[rank]
 
 
 def _reformed(parts: tuple) -> Reformed:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 
 from . import _ringlet
 from .arguments import wholes
-from .arrays import NumpyKind, Output, dtype_name, kind_of, view_to_read, view_to_write
+from .arrays import Array, Given, NumpyKind, Output, Same, dtype_name, kind_of, view_to_read, view_to_write
 from .calls import Call, CallFromAny
 from .works import Work, nothing
 
@@ -27,7 +27,7 @@ class Messages:
         """Sends to a rank. It ends once the receiver has matched it, so two ranks that both send first use send_async()."""
         self._send(x, destination, stream, timeout).wait()
 
-    def send_async(self, x: Any, destination: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+    def send_async(self, x: Any, destination: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work[None]:
         return self._send(x, destination, stream, timeout).start()
 
     def _send(self, x: Any, destination: int, stream: int, timeout: Optional[float]) -> Call:
@@ -38,18 +38,18 @@ class Messages:
         """Receives from a rank. The array's kind is that of `dtype`: NumPy's, PyTorch's or MLX's; for a name ("f32", "float32") NumPy's."""
         return self._recv(shape, dtype, source, stream, timeout).wait()
 
-    def recv_async(self, shape: Sequence[int], dtype: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+    def recv_async(self, shape: Sequence[int], dtype: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work[Any]:
         return self._recv(shape, dtype, source, stream, timeout).start()
 
     def _recv(self, shape: Sequence[int], dtype: Any, source: int, stream: int, timeout: Optional[float]) -> Call:
         output = _empty(shape, dtype)
         return Call(output.finish, self._handle.recv, output.view, source, stream, timeout)
 
-    def recv_like(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+    def recv_like(self, x: Given[Array], source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Array:
         """Receives an array of the kind, dtype and shape of `x`, whose elements are ignored."""
         return self._recv_like(x, source, stream, timeout).wait()
 
-    def recv_like_async(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+    def recv_like_async(self, x: Given[Array], source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work[Array]:
         return self._recv_like(x, source, stream, timeout).start()
 
     def _recv_like(self, x: Any, source: int, stream: int, timeout: Optional[float]) -> Call:
@@ -57,11 +57,11 @@ class Messages:
         output = kind.empty(like.dtype, like.shape)
         return Call(output.finish, self._handle.recv, output.view, source, stream, timeout)
 
-    def recv_(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Any:
+    def recv_(self, x: Same, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Same:
         """Receives into an array."""
         return self._recv_(x, source, stream, timeout).wait()
 
-    def recv_async_(self, x: Any, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+    def recv_async_(self, x: Same, source: int, *, stream: int = 0, timeout: Optional[float] = None) -> Work[Same]:
         return self._recv_(x, source, stream, timeout).start()
 
     def _recv_(self, x: Any, source: int, stream: int, timeout: Optional[float]) -> Call:
@@ -72,7 +72,7 @@ class Messages:
         take turns. Returns the array, of the kind that recv() returns, and the rank."""
         return self._recv_any(shape, dtype, stream, timeout).wait()
 
-    def recv_any_async(self, shape: Sequence[int], dtype: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+    def recv_any_async(self, shape: Sequence[int], dtype: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work[Received]:
         return self._recv_any(shape, dtype, stream, timeout).start()
 
     def _recv_any(self, shape: Sequence[int], dtype: Any, stream: int, timeout: Optional[float]) -> Call:
@@ -83,7 +83,7 @@ class Messages:
         """As recv_any(), into an array. Returns the rank."""
         return self._recv_any_(x, stream, timeout).wait()
 
-    def recv_any_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work:
+    def recv_any_async_(self, x: Any, *, stream: int = 0, timeout: Optional[float] = None) -> Work[int]:
         return self._recv_any_(x, stream, timeout).start()
 
     def _recv_any_(self, x: Any, stream: int, timeout: Optional[float]) -> Call:

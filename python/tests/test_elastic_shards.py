@@ -240,4 +240,4 @@ def test_min_ranks(monkeypatch):
     assert ringlet.read_min_ranks() == (1, 600.0)
     monkeypatch.setenv("RINGLET_MIN_RANKS", "3")
     assert ringlet.read_min_ranks(min_wait=1.5) == (3, 1.5)
-    assert ringlet.read_min_ranks(min_ranks=2).count == 2
+    assert ringlet.read_min_ranks(min_ranks=2).ranks == 2

@@ -74,7 +74,8 @@ def register() -> None:
     if "RINGLET" not in dist.Backend._plugins:
         dist.Backend.register_backend("ringlet", create, extended_api=True, devices=["cpu"])
         # torch's flight recorder asks a group for its back ends, and this one has none.
-        getattr(dist.distributed_c10d, "_FR_SELF_RECORDING_BACKENDS", set()).add("ringlet")
+        recording: set = getattr(dist.distributed_c10d, "_FR_SELF_RECORDING_BACKENDS", set())
+        recording.add("ringlet")
 
 
 register()

@@ -63,7 +63,7 @@ class WireAverage:
         if index == 0 and self._pending:
             self._pending, self._averager = [], None  # the last backward pass ended by an error
         is_other = index < len(self._parameters) and self._parameters[index] != parameters
-        if is_other and index > 0:
+        if is_other and index > 0 and self._averager is not None:
             self._averager.finish()
             self._parameters[0] = None  # the next step begins with another averager, for all buckets
         if self._averager is None or is_other:
@@ -78,7 +78,8 @@ class WireAverage:
 def wire_average_hook(state: WireAverage, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """The ranks' gradients as an average that crosses the network as a Wire says, with its error feedback.
     `model.register_comm_hook(WireAverage("int8"), wire_average_hook)`"""
-    averager, gradients, average = state._averager_for(bucket), bucket.buffer(), torch.futures.Future()
+    averager, gradients = state._averager_for(bucket), bucket.buffer()
+    average: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     for gradient in gradients.split([parameter.numel() for parameter in bucket.parameters()]):
         averager.add(gradient)
     state._pending.append((average, gradients))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import torch
@@ -139,7 +140,7 @@ class Operations:
                 result = torch.empty_like(output, memory_format=torch.contiguous_format)
             target, after = to_write(as_reducible(result, op))
             if result is not output:
-                after = both(after, lambda into=output, of=result: copy(into, of))
+                after = both(after, partial(copy, output, result))
             finish = both(finish, after)
             outputs.append(output)
             calls.append((source.view, target.view, counts))
@@ -257,8 +258,8 @@ class Operations:
         whole = joined(inputs)
         if bytes_overlap(room, whole):
             whole = whole.clone()
-        sizes = [[tensor.numel() for tensor in tensors] for tensors in (outputs, inputs)]
-        return self._exchanged(room, whole, *sizes, list(inputs), list(outputs), spread, opts)
+        receive, send = ([tensor.numel() for tensor in tensors] for tensors in (outputs, inputs))
+        return self._exchanged(room, whole, receive, send, list(inputs), list(outputs), spread, opts)
 
     def _exchanged(self, into: Any, of: Any, receive: Any, send: Any, inputs: Any, results: Any, finish: Any, opts: Any) -> Work:
         source, call = to_read(of), self._call(opts)
