@@ -89,6 +89,11 @@ BLOCKS = {
             "assert np.allclose(parameters['weights'], [1, -2], atol=0.1), parameters",
         ),
         Block(
+            "import ringlet\nworld = ringlet.init()\n",
+            "means = average({'w': jax.numpy.full(3, float(world.rank()))})['w']\nassert means.tolist() == [0.5] * 3, means",
+            ("jax",),
+        ),
+        Block(
             "import ray\nray.init(num_cpus=8, include_dashboard=False, _node_ip_address='127.0.0.1')\nloss = 0.5\n",
             "assert losses == [0.5] * 4, losses",
             ("ray",),

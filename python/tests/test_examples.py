@@ -68,6 +68,18 @@ def test_torch_diloco(options):
     assert len(losses) == 2 and losses[0] == losses[1] and float(losses[0]) < 0.05, done.stdout
 
 
+@pytest.mark.parametrize("options", [[], ["--one-function"]])
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_jax_training(ranks, options):
+    pytest.importorskip("jax")
+    done = launch(ranks, sys.executable, EXAMPLES / "jax_training.py", *options)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("parameters the same on all ranks") == ranks, done.stdout
+    # Who guesses the mean is wrong by a ninth.
+    losses = [float(loss) for loss in re.findall(r"step \d+: loss ([0-9.]+)", done.stdout)]
+    assert len(losses) == 2 and losses[1] < 0.06 < losses[0], done.stdout
+
+
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_mlx_training(ranks):
     pytest.importorskip("mlx.core")
