@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as _TypeVar
 
     class _Exported(Protocol):
-        def __dlpack_device__(self) -> Any: ...
+        def __dlpack_device__(self) -> Any:
+            ...
 
     # An array of which a call makes another one of its kind. Of what is none, such as a number, type checkers learn nothing.
     Array = _TypeVar("Array", bound=_Exported, default=Any)

@@ -83,7 +83,12 @@ def mypy(folder, *words):
     # What belongs to other packages is theirs to check; without their types theirs are Any here.
     options = ["--no-implicit-reexport", "--ignore-missing-imports", "--no-error-summary", "--cache-dir", str(folder / "cache")]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240
+        [sys.executable, "-m", "mypy", *options, *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=240,
     )
     return done.stdout
 
