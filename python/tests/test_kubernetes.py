@@ -1,6 +1,5 @@
 """The manifest of an indexed job, without a cluster: what it sets lets the ranks meet."""
 
-import re
 import socket
 import subprocess
 import sys
@@ -8,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from ranks import LIMIT_S, settings
+
+yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 
 MANIFEST = Path(__file__).resolve().parents[2] / "examples" / "kubernetes" / "indexed_job.yaml"
 PROGRAM = """
@@ -20,44 +21,38 @@ with ringlet.init(strict=True) as group:
 @pytest.fixture
 def parts():
     """The manifest's documents, by their kinds."""
-    documents = MANIFEST.read_text().split("\n---\n")
-    return {value_of(document, "kind"): document for document in documents}
-
-
-def value_of(document, key, after=""):
-    """The first value of a key that stands behind a text. What is read here needs no more of YAML."""
-    return re.search(rf'^ *{key}: *"?([^"\n]+)"?$', document[document.index(after) :], re.MULTILINE)[1]
+    return {document["kind"]: document for document in yaml.safe_load_all(MANIFEST.read_text())}
 
 
 def variables_of(job):
-    return dict(re.findall(r'- name: (\w+)\n +value: "?([^"\n]+)"?\n', job))
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    return {variable["name"]: variable for variable in container["env"]}
 
 
 def test_the_names_fit(parts):
-    service, job = parts["Service"], parts["Job"]
-    name = value_of(job, "name", "metadata:")
-    assert value_of(service, "job-name", "selector:") == name and value_of(service, "clusterIP") == "None"
-    assert value_of(service, "publishNotReadyAddresses") == "true"
-    assert value_of(job, "completionMode") == "Indexed"
+    service, job = parts["Service"], parts["Job"]["spec"]
+    name, service_name = parts["Job"]["metadata"]["name"], service["metadata"]["name"]
+    assert list(service["spec"]["selector"].values()) == [name] and service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["publishNotReadyAddresses"] is True and job["completionMode"] == "Indexed"
     # A pod is called as the job with its index, and found under that name in the service.
-    host, _, port = variables_of(job)["RINGLET_COORDINATOR"].partition(":")
-    assert host == f"{name}-0.{value_of(service, 'name', 'metadata:')}" and int(port) > 0
-    assert value_of(job, "subdomain") == value_of(service, "name", "metadata:")
-    ranks = variables_of(job)["RINGLET_WORLD_SIZE"]
-    assert value_of(job, "completions") == value_of(job, "parallelism") == ranks
+    variables = variables_of(parts["Job"])
+    host, _, port = variables["RINGLET_COORDINATOR"]["value"].partition(":")
+    assert host == f"{name}-0.{service_name}" and int(port) > 0
+    assert job["template"]["spec"]["subdomain"] == service_name
+    ranks = int(variables["RINGLET_WORLD_SIZE"]["value"])
+    assert job["completions"] == job["parallelism"] == ranks
     # One failure ends all ranks, each of which counts.
-    assert int(value_of(job, "backoffLimit")) % int(ranks) == 0
+    assert job["backoffLimit"] % ranks == 0
+    assert "secretKeyRef" in variables["RINGLET_TOKEN"]["valueFrom"]
 
 
 def test_the_ranks_meet(parts):
-    job = parts["Job"]
-    environment = {name: value for name, value in variables_of(job).items() if name.startswith("RINGLET_")}
+    variables = variables_of(parts["Job"])
+    environment = {name: each["value"] for name, each in variables.items() if name.startswith("RINGLET_") and "value" in each}
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         # Names of the cluster are not known here.
         environment["RINGLET_COORDINATOR"] = f"127.0.0.1:{free.getsockname()[1]}"
-    secret = job[job.index("RINGLET_TOKEN") :]
-    assert (value_of(secret, "name", "secretKeyRef:"), value_of(secret, "key")) == ("ringlet", "token")
     environment.update(RINGLET_TOKEN="token-of-this-test-alone", KUBERNETES_SERVICE_HOST="10.96.0.1")
     ranks = [
         subprocess.Popen(
