@@ -21,10 +21,10 @@ namespace nb = nanobind;
 /// What the handlers of signals raise while the library waits in calling_back().
 class RaisedBySignals {
  public:
-  RaisedBySignals() : outer_(std::exchange(waiting, is_main_thread() ? this : nullptr)) {}
+  RaisedBySignals() : outer_(std::exchange(signal_scope, is_main_thread() ? this : nullptr)) {}
   RaisedBySignals(const RaisedBySignals&) = delete;
   RaisedBySignals& operator=(const RaisedBySignals&) = delete;
-  ~RaisedBySignals() { waiting = outer_; }
+  ~RaisedBySignals() { signal_scope = outer_; }
 
   /// `InitOptions::interrupted` of all groups: runs the handlers, and says whether one of them has raised.
   static bool look();

@@ -89,7 +89,7 @@ nb::object error_of(const Status& status) {
 }
 
 bool RaisedBySignals::look() {
-  RaisedBySignals* const scope = waiting;
+  RaisedBySignals* const scope = signal_scope;
   if (scope == nullptr) return false;
   return with_lock([scope] {
     if (!scope->raised_ && PyErr_CheckSignals() != 0) scope->raised_.emplace();

@@ -43,7 +43,7 @@ WithoutLock::~WithoutLock() {
   take_lock([this] { PyEval_RestoreThread(thread_); });
 }
 
-WithLock::WithLock() : waiting_(std::exchange(waiting, nullptr)) {
+WithLock::WithLock() : outer_scope_(std::exchange(signal_scope, nullptr)) {
   take_lock([this] {
     state_ = PyGILState_Ensure();
     ++within_lock;
@@ -52,7 +52,7 @@ WithLock::WithLock() : waiting_(std::exchange(waiting, nullptr)) {
 }
 
 WithLock::~WithLock() {
-  waiting = waiting_;
+  signal_scope = outer_scope_;
   // Python up to 3.13 ends a thread that wants the lock again while the interpreter ends; it comes by here without the lock.
   if (!leaves_ && ends_by_another_thread()) stop_here();
   PyGILState_Release(state_);

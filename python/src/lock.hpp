@@ -24,7 +24,7 @@ class WithoutLock {
 class RaisedBySignals;
 /// Where this thread waits in calling_back(), if it is the one that Python runs handlers of signals on. Python code that the library calls
 /// meanwhile looks for signals itself.
-inline thread_local RaisedBySignals* waiting = nullptr;
+inline thread_local RaisedBySignals* signal_scope = nullptr;
 
 /// The scope of with_lock().
 class WithLock {
@@ -39,7 +39,7 @@ class WithLock {
 
  private:
   PyGILState_STATE state_;
-  RaisedBySignals* const waiting_;
+  RaisedBySignals* const outer_scope_;
   bool leaves_ = false;
 };
 
