@@ -17,34 +17,45 @@ namespace {
 constexpr std::size_t kCount = (std::size_t{5} << 30) / 2;  // more than 31 bits count
 
 constexpr std::size_t kBlock = 256;
+using Block = std::array<std::uint8_t, kBlock>;
+
+/// The blocks that a pass over a buffer copies or compares, by their first value: first, first + step, first + 2 step and so on. They are made
+/// once, since there are ten million blocks.
+class Blocks {
+ public:
+  explicit Blocks(std::size_t step) {
+    for (std::size_t first = 0; first < kBlock; ++first)
+      for (std::size_t index = 0; index < kBlock; ++index) blocks_[first][index] = static_cast<std::uint8_t>(first + step * index);
+  }
+  const Block& with_first(std::size_t first) const { return blocks_[first % kBlock]; }
+
+ private:
+  std::array<Block, kBlock> blocks_;
+};
+
+constexpr std::size_t kStep = 31;
 
 /// Returns the first value of a block. Values differ between ranks, and between places that are a power of two apart.
-std::uint8_t first_of_block(int rank, std::size_t index) {
-  return static_cast<std::uint8_t>((index >> 8) * 17 + (index >> 16) * 13 + (index >> 24) * 7 + (index >> 31) * 101 +
-                                   static_cast<std::size_t>(rank) * 3);
-}
-
-/// Writes first, first + step, first + 2 step and so on. The index has one byte, so that a vector register holds many.
-void fill_block(std::span<std::uint8_t> block, std::uint8_t first, std::uint8_t step) {
-  std::uint8_t index = 0;
-  for (std::uint8_t& value : block) value = static_cast<std::uint8_t>(first + step * index++);
+std::size_t first_of_block(int rank, std::size_t index) {
+  return (index >> 8) * 17 + (index >> 16) * 13 + (index >> 24) * 7 + (index >> 31) * 101 + static_cast<std::size_t>(rank) * 3;
 }
 
 void fill(std::span<std::uint8_t> values, int rank) {
+  const Blocks blocks(kStep);
   for (std::size_t at = 0; at < values.size(); at += kBlock)
-    fill_block(values.subspan(at, std::min(kBlock, values.size() - at)), first_of_block(rank, at), 31);
+    std::memcpy(values.data() + at, blocks.with_first(first_of_block(rank, at)).data(), std::min(kBlock, values.size() - at));
 }
 
 /// Returns the first index whose value is not the sum of the ranks' values, or the number of values.
 std::size_t first_wrong(std::span<const std::uint8_t> values, std::initializer_list<int> ranks) {
-  std::array<std::uint8_t, kBlock> sums{};
+  const Blocks sums(kStep * ranks.size());
   for (std::size_t at = 0; at < values.size(); at += kBlock) {
     const auto block = values.subspan(at, std::min(kBlock, values.size() - at));
-    std::uint8_t first = 0;
-    for (const int rank : ranks) first = static_cast<std::uint8_t>(first + first_of_block(rank, at));
-    fill_block(sums, first, static_cast<std::uint8_t>(31 * ranks.size()));
-    if (std::memcmp(block.data(), sums.data(), block.size()) == 0) continue;
-    return at + static_cast<std::size_t>(std::mismatch(block.begin(), block.end(), sums.begin()).first - block.begin());
+    std::size_t first = 0;
+    for (const int rank : ranks) first += first_of_block(rank, at);
+    const Block& sum = sums.with_first(first);
+    if (std::memcmp(block.data(), sum.data(), block.size()) == 0) continue;
+    return at + static_cast<std::size_t>(std::mismatch(block.begin(), block.end(), sum.begin()).first - block.begin());
   }
   return values.size();
 }
