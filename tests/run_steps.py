@@ -37,6 +37,7 @@ class Step:
     commands: list
     tests: object = "ctest"  # "ctest", a command, or None
     ctest_options: list = field(default_factory=list)
+    beside: str = ""  # a label: its tests, which mostly wait themselves, run beside the others
     alone: str = ""  # a label: its tests wait until nothing is built any more
     later: list = field(default_factory=list)  # built after the next step is, before the tests
 
@@ -54,7 +55,7 @@ def steps_by_name(python_packages):
             # build.
             Step("wasm", [configure("wasm"), build("wasm", *modules), ["node", "wasm/scripts/build.mjs"]], later=[build("wasm")]),
             # Beside a compiler, a browser is slower than its tests have patience for.
-            Step("release", [configure("release", *linked), build("release")], alone="^browser$"),
+            Step("release", [configure("release", *linked), build("release")], beside="^waiting$", alone="^browser$"),
             # It uses the optimised build's objects.
             Step(
                 "python",
@@ -65,8 +66,8 @@ def steps_by_name(python_packages):
             Step("tsan", [configure("tsan"), build("tsan")]),
             Step("mac", [[*GIVE_WAY, "scripts/cross-mac"]], tests=None),
             Step("mac-intel", [[*GIVE_WAY, "scripts/cross-mac", "--arch", "x86_64"]], tests=None),
-            Step("dev", [configure("dev"), build("dev")]),
-            Step("portable", [configure("portable"), build("portable")], ctest_options=["-L", "^(net|process)$"]),
+            Step("dev", [configure("dev"), build("dev")], beside="^waiting$"),
+            Step("portable", [configure("portable"), build("portable")], beside="^waiting$", ctest_options=["-L", "^(net|process)$"]),
             Step("arm64", [[*GIVE_WAY, "scripts/cross-arm64", "--build"]], tests=["scripts/cross-arm64", "--test"]),
             Step("soak", [], tests=["scripts/soak"]),
         ]
@@ -137,13 +138,25 @@ class Run:
             for words in commands
         )
 
-    def test(self, step, options=(), log="test.log"):
+    def test(self, step):
         if step.tests is None:
             return
         if step.tests != "ctest":
             _, output = self.command(step.name, "test", step.tests, ROOT / "build" / f"{step.name}.test.log", lambda line: True)
             self.count_pytest(output)
             return
+        beside = threading.Thread(target=self.ctest, args=(step, ["-L", step.beside], "waiting.test.log"))
+        if step.beside:
+            beside.start()
+        elsewhere = "|".join(filter(None, [step.beside, step.alone]))
+        self.ctest(step, ["-LE", elsewhere] if elsewhere else [], "test.log")
+        if step.beside:
+            beside.join()
+
+    def test_alone(self, step):
+        self.ctest(step, ["-L", step.alone], "alone.test.log")
+
+    def ctest(self, step, options, log):
         words = [
             "ctest",
             "--test-dir",
@@ -209,11 +222,11 @@ def main():
     def test_what_is_built():
         alone = []
         while (step := built.get()) is not None:
-            run.test(step, ["-LE", step.alone] if step.alone else [])
+            run.test(step)
             if step.alone:
                 alone.append(step)
         for step in alone:
-            run.test(step, ["-L", step.alone], "alone.test.log")
+            run.test_alone(step)
 
     tester = threading.Thread(target=test_what_is_built)
     tester.start()
