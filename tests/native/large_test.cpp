@@ -19,8 +19,8 @@ constexpr std::size_t kCount = (std::size_t{5} << 30) / 2;  // more than 31 bits
 constexpr std::size_t kBlock = 256;
 using Block = std::array<std::uint8_t, kBlock>;
 
-/// The blocks that a pass over a buffer copies or compares, by their first value: first, first + step, first + 2 step and so on. They are made
-/// once, since there are ten million blocks.
+/// The blocks that a pass over a buffer copies or compares, by their first value: first, first + step, first + 2 step and so on. They are
+/// made once, since there are ten million blocks.
 class Blocks {
  public:
   explicit Blocks(std::size_t step) {
