@@ -36,29 +36,36 @@ async function begin(
   return { served, link, tabs };
 }
 
-const headline = (page: Page, text: string): Promise<void> => page.getByRole('heading', { name: text }).waitFor({ timeout: 120_000 });
 const stepOf = async (page: Page): Promise<number> =>
   page.evaluate(() => Number.parseInt(document.getElementById('step')?.textContent ?? '', 10) || 0);
+
+/** Waits for `shown`; where it does not come, the error says what there is instead. */
+async function sees(served: Served, page: Page, what: string, shown: (options: { timeout: number }) => Promise<unknown>): Promise<void> {
+  try {
+    await shown({ timeout: 120_000 });
+  } catch (error) {
+    const text = await page.locator('body').innerText();
+    throw new Error(`a tab does not ${what}; it shows: ${text}\nThe native ranks said: ${served.text}`, { cause: error });
+  }
+}
+
+const headline = (served: Served, page: Page, text: string): Promise<void> =>
+  sees(served, page, `come to '${text}'`, (options) => page.getByRole('heading', { name: text }).waitFor(options));
 
 /** Waits until the tab has taken part in so many steps more. */
 async function trainsOn(served: Served, page: Page, steps: number): Promise<void> {
   const from = await stepOf(page);
-  try {
-    await page.waitForFunction(
+  await sees(served, page, `train on from step ${from}`, (options) =>
+    page.waitForFunction(
       (least) => (Number.parseInt(document.getElementById('step')?.textContent ?? '', 10) || 0) >= least,
       from + steps,
-      { timeout: 120_000 },
-    );
-  } catch (error) {
-    const shown = await page.locator('body').innerText();
-    throw new Error(`a tab does not train on from step ${from}; it shows: ${shown}\nThe native ranks said: ${served.text}`, {
-      cause: error,
-    });
-  }
+      options,
+    ),
+  );
 }
 
 async function endsWell(served: Served, tabs: readonly Page[]): Promise<void> {
-  for (const page of tabs) await headline(page, 'Finished');
+  for (const page of tabs) await headline(served, page, 'Finished');
   assert.equal(await served.exitCode, 0, served.text);
   const report = await served.report();
   for (const page of tabs) assert.ok((await page.locator('#detail').innerText()).includes(String(report['parameter_hash'])), served.text);
@@ -68,7 +75,7 @@ test('a tab that is closed is let go, another one comes, and all end with the sa
   const { served, link, tabs } = await begin(context, { ranks: 2, browsers: 2, steps: 150 });
   const [stays, goes] = tabs as [Page, Page];
   await goes.context().close();
-  await headline(stays, 'Rank');
+  await headline(served, stays, 'Rank');
   await trainsOn(served, stays, 3);
   const { page: comes } = await openTab(context, link);
   await trainsOn(served, comes, 3);
@@ -111,7 +118,7 @@ test('a native rank that is killed, rank 0 too, is let go, and the tabs go on', 
     served.kill(rank);
     for (const page of tabs) await trainsOn(served, page, 5);
   }
-  for (const page of tabs) await headline(page, 'Finished');
+  for (const page of tabs) await headline(served, page, 'Finished');
   assert.equal(await served.exitCode, 0, served.text);
 });
 
