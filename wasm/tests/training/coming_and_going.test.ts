@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test as nodeTest, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { desktop, openPage, screenshot, startChromium, type WatchedPage } from '../browser/chromium.js';
+import { headline, sees } from './sees.js';
 import { Served, type ServeOptions } from './served.js';
 
 const soakSeconds = Number(process.env['RINGLET_SOAK_MINUTES'] ?? 0.4) * 60;
@@ -38,19 +39,6 @@ async function begin(
 
 const stepOf = async (page: Page): Promise<number> =>
   page.evaluate(() => Number.parseInt(document.getElementById('step')?.textContent ?? '', 10) || 0);
-
-/** Waits for `shown`; where it does not come, the error says what there is instead. */
-async function sees(served: Served, page: Page, what: string, shown: (options: { timeout: number }) => Promise<unknown>): Promise<void> {
-  try {
-    await shown({ timeout: 120_000 });
-  } catch (error) {
-    const text = await page.locator('body').innerText();
-    throw new Error(`a tab does not ${what}; it shows: ${text}\nThe native ranks said: ${served.text}`, { cause: error });
-  }
-}
-
-const headline = (served: Served, page: Page, text: string): Promise<void> =>
-  sees(served, page, `come to '${text}'`, (options) => page.getByRole('heading', { name: text }).waitFor(options));
 
 /** Waits until the tab has taken part in so many steps more. */
 async function trainsOn(served: Served, page: Page, steps: number): Promise<void> {

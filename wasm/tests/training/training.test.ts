@@ -3,6 +3,7 @@ import { after, before, test as nodeTest, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { desktop, openPage, phone, screenshot, startChromium, type WatchedPage } from '../browser/chromium.js';
 import { servePage } from '../browser/page_server.js';
+import { headline } from './sees.js';
 import { pageFolder, Served, type ServeOptions } from './served.js';
 
 // The timeout is long enough for a machine that is busy with other things.
@@ -34,7 +35,6 @@ async function begin(context: TestContext, options: ServeOptions, where = browse
   return { served, tabs };
 }
 
-const headline = (page: Page, text: string): Promise<void> => page.getByRole('heading', { name: text }).waitFor({ timeout: 120_000 });
 /** Waits until some steps have been taken. */
 const underWay = (page: Page): Promise<void> => page.locator('#step', { hasText: /^[1-9]\d* of/ }).waitFor({ timeout: 60_000 });
 const noComplaints = (tabs: readonly WatchedPage[]): void => tabs.forEach(({ complaints }) => assert.deepEqual(complaints, []));
@@ -50,7 +50,7 @@ async function trainsToTheEnd(context: TestContext, options: ServeOptions, name:
   await Promise.all(tabs.map(({ page }, tab) => screenshot(page, `${name}-training-tab${tab}`)));
   const details = await Promise.all(
     tabs.map(async ({ page }) => {
-      await headline(page, 'Finished');
+      await headline(served, page, 'Finished');
       return page.locator('#detail').innerText();
     }),
   );
@@ -130,7 +130,7 @@ test('in a training that is not elastic a tab that is closed ends it for all, wh
   await underWay(goes.page);
   const rank = /This tab is rank (\d+)/.exec(await goes.page.locator('#ring-text').innerText())?.[1];
   await goes.page.context().close();
-  await headline(stays.page, `Rank ${rank} was lost`);
+  await headline(served, stays.page, `Rank ${rank} was lost`);
   assert.notEqual(await served.exitCode, 0);
   assert.match(served.text, new RegExp(`rank ${rank}\\b`));
   await screenshot(stays.page, 'a-tab-was-closed');
@@ -157,7 +157,7 @@ test('in a training that is not elastic a tab that is reloaded cannot come back,
   context.after(() => files.stop());
   await page.goto(link);
   await page.reload();
-  await headline(page, 'The group cannot be reached');
+  await headline(served, page, 'The group cannot be reached');
   await page.getByRole('button', { name: 'Join again' }).waitFor();
 });
 
@@ -175,7 +175,7 @@ test('in a training that is not elastic a tab that stands still ends it, and exp
   assert.notEqual(await served.exitCode, 0);
   assert.match(served.text, /rank 1\b/);
   for (const id of renderers) process.kill(id, 'SIGCONT');
-  await headline(page, 'This tab was away for too long');
+  await headline(served, page, 'This tab was away for too long');
   await screenshot(page, 'a-tab-stood-still');
 });
 
@@ -187,7 +187,7 @@ test('training goes on in a tab that is in the background', async (context) => {
   await devtools.send('Page.setWebLifecycleState', { state: 'frozen' });
   assert.equal(await served.exitCode, 0, served.text);
   await devtools.send('Page.setWebLifecycleState', { state: 'active' });
-  await headline(page, 'Finished');
+  await headline(served, page, 'Finished');
   assert.deepEqual(complaints, []);
 });
 
@@ -206,10 +206,10 @@ test('a wrong token is refused, and the group goes on waiting for the right one'
   const { page, complaints } = await openPage(browser, { viewport: phone });
   context.after(() => page.context().close());
   await page.goto(link.replace(/#.*/, '#token=somebody-elses'));
-  await headline(page, 'The token is not the one of this group');
+  await headline(served, page, 'The token is not the one of this group');
   await page.getByLabel('Token of the group').fill(link.replace(/.*#token=/, ''));
   await page.getByRole('button', { name: 'Join' }).click();
-  await headline(page, 'Finished');
+  await headline(served, page, 'Finished');
   assert.equal(await served.exitCode, 0, served.text);
   assert.deepEqual(complaints, []);
 });
