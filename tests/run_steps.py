@@ -77,7 +77,9 @@ def steps_by_name(python_packages):
 class Run:
     """The results of what has been run so far. The two threads share them under the lock."""
 
-    def __init__(self, ctest_options):
+    def __init__(self, labels, left_out, ctest_options):
+        self.labels = labels
+        self.left_out = left_out  # labels
         self.ctest_options = ctest_options
         self.lock = threading.Lock()
         self.rows = []  # (text, seconds, seconds of work, exit code)
@@ -145,27 +147,34 @@ class Run:
             _, output = self.command(step.name, "test", step.tests, ROOT / "build" / f"{step.name}.test.log", lambda line: True)
             self.count_pytest(output)
             return
-        beside = threading.Thread(target=self.ctest, args=(step, ["-L", step.beside], "waiting.test.log"))
+        elsewhere = [label for label in (step.beside, step.alone) if label]
+        runs = [{"log": "test.log", "without": elsewhere}]
         if step.beside:
-            beside.start()
-        elsewhere = "|".join(filter(None, [step.beside, step.alone]))
-        self.ctest(step, ["-LE", elsewhere] if elsewhere else [], "test.log")
-        if step.beside:
-            beside.join()
+            # Two runs of ctest in one folder would write the same files.
+            runs.append({"log": "waiting.test.log", "of": [step.beside], "folder": "tests"})
+        threads = [threading.Thread(target=self.ctest, args=(step,), kwargs=run) for run in runs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
     def test_alone(self, step):
-        self.ctest(step, ["-L", step.alone], "alone.test.log")
+        self.ctest(step, "alone.test.log", of=[step.alone])
 
-    def ctest(self, step, options, log):
+    def ctest(self, step, log, of=(), without=(), folder=""):
+        """Runs a step's tests that have all labels of `of` and none of `without`."""
+        # With several -LE ctest leaves out only what has the labels of all.
+        without = [*without, *self.left_out]
         words = [
             "ctest",
             "--test-dir",
-            f"build/{step.name}",
+            str(Path("build", step.name, folder)),
             "--output-on-failure",
             "-j",
             str(os.cpu_count() or 2),
             *step.ctest_options,
-            *options,
+            *(word for label in [*self.labels, *of] for word in ("-L", label)),
+            *(("-LE", "|".join(without)) if without else ()),
             *self.ctest_options,
         ]
         _, output = self.command(step.name, "test", words, ROOT / "build" / f"{step.name}.{log}", SHOWN_OF_TESTS.search)
@@ -203,9 +212,11 @@ class Run:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--began", type=float, default=time.time(), help="when setting up began, in seconds since 1970")
     parser.add_argument("--with", dest="python_packages", action="append", default=[], help="a package that the step python is tested with")
+    parser.add_argument("-L", "--label-regex", dest="labels", action="append", default=[], help="as ctest's")
+    parser.add_argument("-LE", "--label-exclude", dest="left_out", action="append", default=[], help="as ctest's; each counts for itself")
     parser.add_argument("steps", help="names, by commas")
     arguments, ctest_options = parser.parse_known_args()
     known = steps_by_name(arguments.python_packages)
@@ -215,7 +226,7 @@ def main():
         return 2
     chosen = [known[name] for name in arguments.steps.split(",")]
 
-    run = Run(ctest_options)
+    run = Run(arguments.labels, arguments.left_out, ctest_options)
     run.rows.append(("set up", time.time() - arguments.began, 0, 0))
     built = queue.Queue()
 
