@@ -47,6 +47,16 @@ TEST_CASE("a forwarded signal that kills the ranks is their end") {
   CHECK(process.finish().exit_code == 128 + SIGUSR1);
 }
 
+TEST_CASE("a rank of an elastic job that a forwarded signal kills is not started again") {
+  const auto [number, name] = GENERATE(table<int, std::string>({{SIGHUP, "SIGHUP"}, {SIGQUIT, "SIGQUIT"}}));
+  CommandProcess process(script_arguments({"--elastic", "1:2"}, "ulimit -c 0; echo ready; exec sleep 1000"));
+  process.wait_for_stdout("ready", 2);
+  process.send(number);
+  const Outcome outcome = process.finish();
+  CHECK(outcome.exit_code == 128 + number);
+  CHECK_THAT(outcome.err, Contains("ringlet launch: got " + name) && !Contains("started again"));
+}
+
 TEST_CASE("a second SIGINT kills at once") {
   CommandProcess process(script_arguments({"-n", "2", "--grace", "1000"},
                                           "trap 'echo no' INT; trap '' TERM; sleep 1000 & echo ready; while :; do wait; done"));

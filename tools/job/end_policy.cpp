@@ -36,6 +36,9 @@ void EndPolicy::note_exit(const RankExit& exit, const std::string& program) {
     fail(missing || exit.exec_error == ENOTDIR ? 127 : 126,
          fmt::format("cannot run '{}'{}: {}{}", program, exit.machine.empty() ? "" : " on " + exit.machine, std::strerror(exit.exec_error),
                      missing ? "; name a program in PATH or give its path (a script's first line must name one too)" : ""));
+  } else if (stage_ == Stage::running && options_.elastic && died_of_passed_on(exit)) {
+    stop_signal_ = exit.signal;
+    stop(SIGTERM, options_.grace);
   } else if (stage_ == Stage::running && options_.elastic) {
     if (!first_failed_) first_failed_ = exit;
   } else if (stage_ == Stage::running) {
@@ -74,12 +77,19 @@ void EndPolicy::linger() {
 }
 
 void EndPolicy::on_signal(int signal_number) {
-  if (signal_number != SIGINT && signal_number != SIGTERM) return actions_.send(signal_number);
+  if (signal_number != SIGINT && signal_number != SIGTERM) {
+    passed_on_.push_back(signal_number);
+    return actions_.send(signal_number);
+  }
   if (signal_number == SIGINT) ++interrupts_;
   // In an elastic job a failure, or a loss, ends nothing as long as it runs.
   const bool goes_on = options_.elastic && stage_ == Stage::running;
   if (!has_cause() || goes_on) stop_signal_ = signal_number;
   stop(signal_number, interrupts_ > 1 ? Duration{} : options_.grace);
+}
+
+bool EndPolicy::died_of_passed_on(const RankExit& exit) const {
+  return exit.signal && std::find(passed_on_.begin(), passed_on_.end(), *exit.signal) != passed_on_.end();
 }
 
 void EndPolicy::fail(int exit_code, std::string text) {

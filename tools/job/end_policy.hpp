@@ -42,8 +42,10 @@ class EndPolicy {
   void give_up(std::string why);
   /// Ends all ranks. The first cause counts: exit code and sentence.
   void fail(int exit_code, std::string text);
-  /// SIGINT and SIGTERM end the job, the second SIGINT at once; others are passed on.
+  /// SIGINT and SIGTERM end the job, the second SIGINT at once; others are passed on, and end it where a rank dies of them.
   void on_signal(int signal_number);
+  /// Whether the rank died of a signal that was passed on, and so is not to be started again.
+  bool died_of_passed_on(const RankExit& exit) const;
   /// Nothing more is to happen.
   void finish() { loop_.cancel(linger_timer_); }
 
@@ -66,6 +68,7 @@ class EndPolicy {
   std::optional<RankExit> first_failed_;
   std::string lost_, lack_;
   std::optional<int> stop_signal_;
+  std::vector<int> passed_on_;
   std::string error_;
   int error_code_ = 0;
   int interrupts_ = 0;

@@ -273,7 +273,8 @@ void Job::on(std::size_t index, const Exit& exit) {
   rank->stopped = exit.stopped;
   rank->exec_error = static_cast<int>(exit.exec_error);
   if (exit.follows > 0) rank->follows = static_cast<int>(exit.follows) - 1;
-  const bool returns = restarts_ && rank->exec_error == 0 && restarts_->restarter().note_exit(*rank);
+  const bool may_return = restarts_ && rank->exec_error == 0 && !policy_.died_of_passed_on(*rank);
+  const bool returns = may_return && restarts_->restarter().note_exit(*rank);
   if (!returns) policy_.note_exit(*rank, machines_[index].candidate.program);
   if (traces_) traces_->note_exit();
   // Its machines wait for the end of an elastic job, and it waits for nobody that lingers.

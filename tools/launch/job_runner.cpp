@@ -80,7 +80,7 @@ void JobRunner::on_signal(int signal_number) {
   if (ends && (result_ || (job_ && (job_->ranks_over() || job_->stopping()) && !output_.idle()))) output_.discard();
   if (job_ && !result_)
     job_->on_signal(signal_number);
-  else if (ends && !result_)
+  else if (!result_ && signal_number != SIGUSR1 && signal_number != SIGUSR2)
     give_up(128 + signal_number, "");
   end_if_written();
 }
