@@ -274,6 +274,7 @@ Status World::as_loss(const Status& status) const {
 void World::fail(const Status& status) {
   if (!failure_.ok()) return;
   failure_ = peers_.with_name(as_loss(status));
+  if (status.code() == Errc::mismatch && failure_.code() == Errc::peer_lost) guests_mismatch_ = peers_.with_name(status);
   end_operations(failure_);
   peers_.for_each_session([&](Session& session) {
     if (!session.closed() && !session.goodbye_received()) send_end(session);
@@ -285,8 +286,14 @@ void World::fail(const Status& status) {
   if (failure_handler_) loop_.defer([handler = std::exchange(failure_handler_, nullptr), reason = failure_] { handler(reason); });
 }
 
+/// A guest that calls something else than the native ranks is told so, since it would do the same again if it came back.
+const Status& World::reason_for(int peer) const {
+  const bool concerned = !options_.is_guest(peer) || peer == guests_mismatch_.rank();
+  return !guests_mismatch_.ok() && concerned ? guests_mismatch_ : failure_;
+}
+
 void World::send_end(Session& session) {
-  const wire::Abort end = wire::to_abort(failure_);
+  const wire::Abort end = wire::to_abort(reason_for(session.peer()));
   // A guest's world is one epoch.
   if (options_.elastic && !options_.is_guest(session.peer()))
     return ringlet::send_control(session, wire::Revoke{options_.epoch, end.code, end.rank, end.text});

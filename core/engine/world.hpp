@@ -165,6 +165,7 @@ class World final : private SessionOwner, private GroupHost {
   void on_goodbye(int peer);
   void on_relayed_link_lost(int peer, const Status& status);
   Status as_loss(const Status& status) const;
+  const Status& reason_for(int peer) const;
   /// Tells a peer why the world has failed, as its last message to it.
   void send_end(Session& session);
   /// Nothing can be heard from the rank any more.
@@ -201,6 +202,7 @@ class World final : private SessionOwner, private GroupHost {
   std::vector<bool> heard_;  // by rank
   std::function<void()> on_closed_;
   Status failure_;
+  Status guests_mismatch_;  // of which `failure_` has made a loss
   bool closing_ = false;
   Instant close_start_{};
   TimerId tick_timer_ = 0;

@@ -1,5 +1,6 @@
 #include "outer_training.hpp"
 
+#include <chrono>
 #include <ringlet/error.hpp>
 #include <stdexcept>
 #include <string>
@@ -35,12 +36,13 @@ OuterTraining::OuterTraining(const Options& options, const Corpus& corpus, ringl
       model_(options.shape, options.seed),
       replica_(options, model_),
       steps_(options, corpus, model_, replica_),
+      on_change_(std::move(on_change)),
       trainer_((!joins && options.saves && options.guests == 0 ? check_folder(options, group) : void(), std::move(group)),
-               replica_.parameters(), outer_options(std::move(on_change))) {
+               replica_.parameters(), outer_options()) {
   trainer_.state().set(kInputs, inputs_hash_);
 }
 
-ringlet::OuterTrainerOptions OuterTraining::outer_options(std::function<void(const ringlet::MembershipChange&)> on_change) {
+ringlet::OuterTrainerOptions OuterTraining::outer_options() {
   if (const auto tensors = replica_.parameters().size(); static_cast<std::size_t>(options_.fragments) > tensors)
     throw InputError("--fragments must be at most " + std::to_string(tensors) + ", since the model has so many tensors, not " +
                      std::to_string(options_.fragments));
@@ -53,7 +55,7 @@ ringlet::OuterTrainerOptions OuterTraining::outer_options(std::function<void(con
   outer.momentum = options_.outer_momentum;
   outer.wire = options_.communication_type;
   outer.elastic.average.all_reduce_size = options_.all_reduce_size;
-  outer.elastic.on_change = std::move(on_change);
+  outer.elastic.on_change = on_change_;
   outer.elastic.on_world = [this](ringlet::Group world) {
     if (world.guests() > 0) tell_browsers(world, options_, corpus_);
   };
@@ -97,9 +99,12 @@ void OuterTraining::compare_ends() {
       world_.all_gather(ringlet::ConstTensorView(&own, ringlet::DType::u64, kEndNumbers),
                         ringlet::TensorView(all.data(), ringlet::DType::u64, kEndNumbers * all.size()));
       break;
-    } catch (const ringlet::PeerLost&) {
+    } catch (const ringlet::PeerLost& error) {
       if (!world_.elastic()) throw;
-      world_ = world_.reform().world;
+      const auto noticed = std::chrono::steady_clock::now();
+      const ringlet::Reformed next = world_.reform();
+      world_ = next.world;
+      on_change_({world_, next.lost, 0, error.status(), trainer_.averages(), std::chrono::steady_clock::now() - noticed});
     }
   }
   if (const std::string problem = different_hashes(hashes_of(all), options_.steps); !problem.empty()) throw std::runtime_error(problem);

@@ -50,7 +50,7 @@ class OuterTraining {
     using Replica::Replica;
   };
 
-  ringlet::OuterTrainerOptions outer_options(std::function<void(const ringlet::MembershipChange&)> on_change);
+  ringlet::OuterTrainerOptions outer_options();
   void require_same_inputs(const ringlet::Checkpoint& state) const;
   double take_step(const ringlet::InnerStep& step, const std::function<void(const ringlet::InnerStep&, double)>& after);
   void compare_ends();
@@ -61,6 +61,7 @@ class OuterTraining {
   Transformer<float> model_;
   Alone replica_;
   InnerSteps steps_;
+  std::function<void(const ringlet::MembershipChange&)> on_change_;
   ringlet::OuterTrainer trainer_;
   ringlet::Group world_;
   double samples_ = 0;

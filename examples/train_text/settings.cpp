@@ -13,7 +13,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "records are little-endian");
 
 constexpr std::uint32_t kMagic = 0x54584554;  // "TEXT"
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 constexpr std::uint8_t kNoType = 255;
 constexpr std::uint8_t kFirstBlocks = 128;  // a type below is a dtype's number, one from here on a block format's
 constexpr std::uint32_t kMaxFolderBytes = 4096;

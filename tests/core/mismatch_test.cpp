@@ -144,6 +144,36 @@ TEST_CASE("ranks that disagree all learn who called what") {
   }
 }
 
+TEST_CASE("an elastic group has lost a guest that disagrees, and tells it the reason") {
+  for (const auto seed : seeds(60)) {
+    GroupSetup setup;
+    setup.world.elastic = true;
+    setup.world.guests = 2;
+    const int natives = static_cast<int>(1 + seed % 3);
+    setup.size = natives + setup.world.guests;
+    setup.seed = seed;
+    const int odd = natives + static_cast<int>(seed / 3 % 2);
+    CAPTURE(seed, natives, odd);
+    SimGroup group(setup);
+    group.meet();
+    std::vector<Buffers> buffers(static_cast<std::size_t>(setup.size));
+    for (int rank = 0; rank < setup.size; ++rank)
+      group.start(rank, 0, sum(buffers[static_cast<std::size_t>(rank)], group.options(rank), rank == odd ? 1001 : 1000));
+    REQUIRE(group.run_until_done(Duration::seconds(5)));
+    group.sim().run_for(Duration::seconds(1));
+    for (int rank = 0; rank < setup.size; ++rank) {
+      CAPTURE(rank);
+      const Status& failure = group.world(rank).failure();
+      INFO(failure.text());
+      if (rank == odd)
+        CHECK(failure.code() == Errc::mismatch);
+      else if (rank < natives)
+        CHECK(failure.code() == Errc::peer_lost);
+      CHECK_THAT(failure.text(), Contains("f32 x 1000,") && Contains("f32 x 1001,"));
+    }
+  }
+}
+
 TEST_CASE("ranks that disagree about what one sends the other learn both numbers") {
   for (const auto seed : seeds(30)) {
     CAPTURE(seed);
