@@ -93,6 +93,7 @@ class Creation : public std::enable_shared_from_this<Creation> {
   }
 
   void end() {
+    if (outcome_.ok()) outcome_ = host_.failure();
     for (std::size_t member = 0; member < task_.ranks.size() && outcome_.ok(); ++member)
       if (words_[member][0] != 1)
         outcome_ = {

@@ -125,6 +125,28 @@ TEST_CASE("a creation that a member does not call ends with its deadline, and on
   CHECK(made == nullptr);
 }
 
+TEST_CASE("members of whom one is lost at any moment name it, and no other") {
+  for (const auto seed : seeds(300)) {
+    CAPTURE(seed);
+    SimRandom random(seed);
+    SimGroup sim(setup_of(4, seed));
+    sim.meet();
+    std::vector<GroupEngine*> made(4);
+    std::vector<Outcome*> outcomes;
+    for (int rank = 0; rank < 4; ++rank)
+      outcomes.push_back(&sim.start_create(sim.world(rank).group(), rank, {0, 1, 2, 3}, 0, made[static_cast<std::size_t>(rank)]));
+    sim.sim().run_for(Duration::microseconds(static_cast<std::int64_t>(random.below(2000))));
+    sim.sim().stop(sim.node(3)).now();
+    sim.sim().run_for(Duration::seconds(40));
+    for (int rank = 0; rank < 3; ++rank) {
+      const Outcome& outcome = *outcomes[static_cast<std::size_t>(rank)];
+      CAPTURE(rank, outcome.status.text());
+      CHECK(outcome.completions == 1);
+      CHECK((outcome.status.ok() || (outcome.status.code() == Errc::peer_lost && outcome.status.rank() == 3)));
+    }
+  }
+}
+
 TEST_CASE("a member in as many groups as it may be is told to all, and the number is free again once the group is left") {
   GroupSetup setup = setup_of(3);
   setup.world.max_groups = 2;
