@@ -85,6 +85,7 @@ void Session::withdraw(FrameSource& source) {
 bool Session::take_early_record(FrameSource& source, const EarlyCost& cost) {
   if (!cost.fits_in(early_.room())) {
     if (!std::exchange(source.waits_for_room, true)) waiting_.push_back(&source);
+    wake_waiting();
     return false;
   }
   early_.take(cost);
@@ -94,6 +95,7 @@ bool Session::take_early_record(FrameSource& source, const EarlyCost& cost) {
 
 void Session::give_back_early(const EarlyCost& cost) {
   early_.give_back(cost);
+  to_wake_ = waiting_.size();
   wake_waiting();
 }
 
@@ -102,9 +104,11 @@ void Session::forget_waiting(FrameSource& source) {
   wake_waiting();
 }
 
-// One is woken at a time, since the room may be enough for one alone. When it has taken some, or turns out to need none, the next is woken.
+// One is woken at a time, since the room may be enough for one alone. When it has taken some, or needs none, or more than there is, the
+// next is woken, until each has been that waited when room was given back.
 void Session::wake_waiting() {
-  if (waiting_.empty() || early_.room().record_bytes < EarlyCost::kRecordBytes) return;
+  if (waiting_.empty() || to_wake_ == 0 || early_.room().record_bytes < EarlyCost::kRecordBytes) return;
+  --to_wake_;
   FrameSource& source = *waiting_.front();
   waiting_.pop_front();
   source.waits_for_room = false;

@@ -205,6 +205,7 @@ class Session final : private LinkUser {
   FrameSource* last_queued_ = nullptr;
   EarlyBudget early_{EarlyBudget::limits_in_world(2)};
   std::deque<FrameSource*> waiting_;  // for room in the budget
+  std::size_t to_wake_ = 0;           // how many of them have not been woken since room was given back
   std::deque<OwnedFrame> owned_;
   std::size_t owned_in_batch_ = 0;  // the first of them
   std::vector<std::byte> raw_;      // the rest of a frame whose source is gone; sent before all frames

@@ -97,6 +97,27 @@ class Numbers final : public FrameSource {
   bool in_order_ = true;
 };
 
+/// Has one frame, for which it needs so much of the early budget.
+class Early final : public FrameSource {
+ public:
+  Early(Session& session, std::size_t record_bytes) : session_(session), cost_{0, record_bytes} {}
+  std::optional<OutgoingFrame> next_frame() override {
+    if (has_left_ || !session_.take_early_record(*this, cost_)) return std::nullopt;
+    has_left_ = true;
+    FrameHeader header;
+    header.kind = FrameKind::data;
+    return OutgoingFrame{header, {}, false};
+  }
+  void frame_sent(const FrameHeader&) override {}
+
+  bool has_left() const { return has_left_; }
+
+ private:
+  Session& session_;
+  const EarlyCost cost_;
+  bool has_left_ = false;
+};
+
 struct Owner final : SessionOwner {
   PayloadSink* on_frame(Session&, const FrameHeader&) override { return nullptr; }
   void on_session_failed(Session&, const Status& status) override { failure = status; }
@@ -219,6 +240,34 @@ TEST_CASE("a batch is for the caches where one of its frames is") {
   while (link.take(1000)) {
   }
   CHECK(batches == std::vector<bool>{false, true, false, false, false});  // the last one is empty
+}
+
+TEST_CASE("a source that needs more of the early budget than is free does not keep the others from it") {
+  SimWorld sim(0);
+  Owner owner;
+  std::vector<std::byte> wire;
+  auto made = std::make_unique<TestLink>(wire);
+  TestLink& link = *made;
+  Session session(std::move(made), sim.add_node().loop(), owner, {});
+  constexpr std::size_t kSmall = EarlyCost::kRecordBytes;
+  session.set_early_limits({0, 2 * kSmall});
+  Early first(session, kSmall), second(session, kSmall), large(session, 2 * kSmall), small(session, kSmall);
+  for (Early* source : {&first, &second, &large, &small}) session.mark_ready(*source);
+  const auto send = [&link] {
+    while (link.take(1000)) {
+    }
+  };
+  send();
+  CHECK((first.has_left() && second.has_left() && !large.has_left() && !small.has_left()));
+  session.give_back_early({0, kSmall});
+  send();
+  CHECK((!large.has_left() && small.has_left()));
+  session.give_back_early({0, kSmall});
+  send();
+  CHECK_FALSE(large.has_left());
+  session.give_back_early({0, kSmall});
+  send();
+  CHECK(large.has_left());
 }
 
 TEST_CASE("of long payloads behind each other those that have a place are never copied into it") {
