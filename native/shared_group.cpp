@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/refuse.hpp"
+#include "native/duration.hpp"
 #include "native/open_worlds.hpp"
 
 namespace ringlet::native {
@@ -70,7 +71,7 @@ Status check_call(const CallOptions& call, Duration& timeout) {
   if (!call.timeout) return {};
   if (call.timeout->count() <= 0)
     return {Errc::invalid_argument, "a timeout of " + std::to_string(call.timeout->count()) + " ms; it must be positive"};
-  timeout = Duration::milliseconds(call.timeout->count());
+  timeout = duration_of(*call.timeout);
   return {};
 }
 
@@ -338,7 +339,7 @@ void Work::wait() {
 bool Work::wait_for(std::chrono::milliseconds timeout) {
   if (!state_) return true;
   const TraceSpan span("wait", SpanKind::wait);
-  if (!group_->driver().wait(state_->done, Duration::milliseconds(timeout.count()), group_->interruption())) {
+  if (!group_->driver().wait(state_->done, native::duration_of(timeout), group_->interruption())) {
     group_->driver().check();
     return false;
   }

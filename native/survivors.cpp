@@ -7,6 +7,7 @@
 
 #include "core/base/refuse.hpp"
 #include "core/engine/requests.hpp"
+#include "native/duration.hpp"
 #include "native/shared_group.hpp"
 
 namespace ringlet::native {
@@ -42,7 +43,7 @@ Succession Survivors::await_succession(std::chrono::milliseconds timeout) {
                                     wait->interrupted = true;
                                     driver.set(wait->done);
                                   }};
-  if (!group_.driver().wait(wait->done, Duration::milliseconds(timeout.count()), interruption)) {
+  if (!group_.driver().wait(wait->done, duration_of(timeout), interruption)) {
     group_.driver().check();
     throw_if_failed({Errc::timed_out, "rank " + std::to_string(group_.world_rank()) + " has waited for " + std::to_string(timeout.count()) +
                                           " ms for a world without the lost ranks; too few of the others can be reached"});

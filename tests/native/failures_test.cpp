@@ -4,6 +4,7 @@
 
 #include "tests/native/expect.hpp"
 #include "tests/native/ranks.hpp"
+#include "tests/pass.hpp"
 
 using namespace ringlet;
 using test::expect;
@@ -80,6 +81,20 @@ TEST_CASE("a rank that does not come is named when the time is over") {
     const auto error = catch_error<Timeout>([&] { world.all_sum(values, {.timeout = std::chrono::milliseconds(200)}); });
     --waiting;
     expect(error.status().rank() == 1 && contains(error, "rank 1 (has not called it)"), error.what());
+  });
+  SUCCEED();
+}
+
+TEST_CASE("the longest timeout that can be said is no short one") {
+  test::run_ranks(2, [](Group& world) {
+    constexpr auto kForEver = std::chrono::milliseconds::max();
+    if (world.rank() == 1) test::pass(std::chrono::milliseconds(200));
+    std::vector<float> values{1};
+    world.all_sum(values, {.timeout = kForEver});
+    if (world.rank() == 1) test::pass(std::chrono::milliseconds(200));
+    Work work = world.all_reduce_async(ReduceOp::sum, values, values, {.timeout = kForEver});
+    expect(work.wait_for(kForEver), "the operation has ended");
+    expect(values[0] == 4, "the sum");
   });
   SUCCEED();
 }
