@@ -92,7 +92,8 @@ class Run:
             print(f"[{name}] {text}", flush=True)
 
     def command(self, name, what, words, log, shown):
-        """Runs a command, shows those of its lines that `shown` picks, all of them if it fails, and returns its output."""
+        """Runs a command, shows those of its lines that `shown` picks, all of them if it fails, and returns its output. `what` is its row in
+        the table."""
         log.parent.mkdir(parents=True, exist_ok=True)
         begin = time.monotonic()
         lines = []
@@ -103,7 +104,7 @@ class Run:
         except OSError as error:
             self.say(name, f"cannot run {words[0]}: {error}")
             with self.lock:
-                self.failures.append(f"{what} {name}")
+                self.failures.append(what)
             return False, ""
         with open(log, "w", encoding="utf-8") as file:
             for line in process.stdout:
@@ -114,10 +115,10 @@ class Run:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         with self.lock:
-            self.rows.append((f"{what} {name}", time.monotonic() - begin, used.ru_utime + used.ru_stime, process.returncode))
+            self.rows.append((what, time.monotonic() - begin, used.ru_utime + used.ru_stime, process.returncode))
         if process.returncode != 0:
             with self.lock:
-                self.failures.append(f"{what} {name}")
+                self.failures.append(what)
                 print("".join(lines), flush=True)
                 print(f"[{name}] exit code {process.returncode}: {' '.join(words)}", flush=True)
         return process.returncode == 0, "".join(lines)
@@ -132,7 +133,7 @@ class Run:
         return all(
             self.command(
                 step.name,
-                "configure" if "--preset" in words and "--build" not in words else "build",
+                f"{'configure' if '--preset' in words and '--build' not in words else 'build'} {step.name}",
                 words,
                 ROOT / "build" / f"{step.name}.build.log",
                 shown,
@@ -144,14 +145,16 @@ class Run:
         if step.tests is None:
             return
         if step.tests != "ctest":
-            _, output = self.command(step.name, "test", step.tests, ROOT / "build" / f"{step.name}.test.log", lambda line: True)
+            _, output = self.command(
+                step.name, f"test {step.name}", step.tests, ROOT / "build" / f"{step.name}.test.log", lambda line: True
+            )
             self.count_pytest(output)
             return
         elsewhere = [label for label in (step.beside, step.alone) if label]
-        runs = [{"log": "test.log", "without": elsewhere}]
+        runs = [{"part": "", "without": elsewhere}]
         if step.beside:
             # Two runs of ctest in one folder would write the same files.
-            runs.append({"log": "waiting.test.log", "of": [step.beside], "folder": "tests"})
+            runs.append({"part": "waiting", "of": [step.beside], "folder": "tests"})
         threads = [threading.Thread(target=self.ctest, args=(step,), kwargs=run) for run in runs]
         for thread in threads:
             thread.start()
@@ -159,10 +162,10 @@ class Run:
             thread.join()
 
     def test_alone(self, step):
-        self.ctest(step, "alone.test.log", of=[step.alone])
+        self.ctest(step, "alone", of=[step.alone])
 
-    def ctest(self, step, log, of=(), without=(), folder=""):
-        """Runs a step's tests that have all labels of `of` and none of `without`."""
+    def ctest(self, step, part, of=(), without=(), folder=""):
+        """Runs a step's tests that have all labels of `of` and none of `without`. `part` is what the log and the table call them."""
         # With several -LE ctest leaves out only what has the labels of all.
         without = [*without, *self.left_out]
         words = [
@@ -177,7 +180,13 @@ class Run:
             *(("-LE", "|".join(without)) if without else ()),
             *self.ctest_options,
         ]
-        _, output = self.command(step.name, "test", words, ROOT / "build" / f"{step.name}.{log}", SHOWN_OF_TESTS.search)
+        _, output = self.command(
+            step.name,
+            f"test {step.name}" + (f", {part}" if part else ""),
+            words,
+            ROOT / "build" / f"{step.name}.{part + '.' if part else ''}test.log",
+            SHOWN_OF_TESTS.search,
+        )
         counts = re.search(r"tests passed, (\d+) tests failed out of (\d+)", output)
         if counts is None:
             return

@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "tests/campaign.hpp"
+#include "tests/core/seeds.hpp"
 #include "tests/launch/command_process.hpp"
 #include "tests/native/expect.hpp"
 #include "tests/native/guest.hpp"
@@ -188,9 +189,9 @@ void expect_refusal(const Training& training, const std::string& token, const st
 TEST_CASE("hostile clients are thrown out while ranks train, and change nothing in what they learn") {
   std::string attacked;
   int steps = 0;
-  constexpr int kConnections = 10'000;
+  const auto connections = static_cast<int>(share_of(10'000));
   Campaign campaign("strangers' connections and requests to `ringlet serve` while ranks train");
-  campaign.begin(kConnections);
+  campaign.begin(connections);
   {
     Training training;
     Assault slow(training.port());
@@ -220,7 +221,7 @@ TEST_CASE("hostile clients are thrown out while ranks train, and change nothing 
     slow.check();
     flood.check();
     auto many =
-        std::async(std::launch::async, [&] { return test::flood(training.port(), kConnections, {}, [&] { return !training.over(); }); });
+        std::async(std::launch::async, [&] { return test::flood(training.port(), connections, {}, [&] { return !training.over(); }); });
     CHECK(training.takes_a_step());
     CHECK(many.get());
     CHECK(training.takes_a_step());
@@ -232,7 +233,7 @@ TEST_CASE("hostile clients are thrown out while ranks train, and change nothing 
   undisturbed.end_after(steps);
   const bool same = undisturbed.result() == attacked;
   CHECK(same);
-  if (same) campaign.goes_well(kConnections);
+  if (same) campaign.goes_well(connections);
 }
 
 TEST_CASE("a guest that comes too late to a group that is not elastic is told so") {
