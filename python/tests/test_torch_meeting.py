@@ -73,6 +73,68 @@ for attempt in range(2):
     assert done.returncode == 0 and done.stdout.count("total [3.0, 3.0, 3.0]") == 6, done.stdout
 
 
+def test_a_store_that_processes_have_used_before(tmp_path):
+    """After a restart torchrun's store has the keys of the processes before, and each machine counts its own restarts alone."""
+    program = write(
+        tmp_path,
+        f"""
+os.environ["TORCHELASTIC_RESTART_COUNT"] = str(int(os.environ["RANK"]) % 2)
+rank = int(os.environ["RANK"])
+dist.init_process_group("ringlet", store=dist.FileStore("{tmp_path}/store", -1), rank=rank, world_size=3)
+total = torch.ones(1)
+dist.all_reduce(total)
+say("total", total.item())
+dist.destroy_process_group()
+""",
+    )
+    for _ in range(3):
+        done = launch(3, sys.executable, program)
+        assert done.returncode == 0 and done.stdout.count("total 3.0") == 3, done.stdout
+
+
+def test_a_barrier_in_a_store_that_knows_one_before(tmp_path):
+    program = write(
+        tmp_path,
+        """
+from datetime import timedelta
+for turn in range(2):
+    dist.init_process_group("ringlet")
+    part = dist.new_group([1, 0])
+    for group in (dist.group.WORLD, part):
+        comes = turn == 0 or dist.get_rank(group) == 0
+        try:
+            if comes:
+                group.monitored_barrier(timedelta(seconds=60 if turn == 0 else 0.3))
+                say("passed", turn)
+        except RuntimeError as error:
+            say("late:", error)
+    dist.barrier()
+    dist.destroy_process_group()
+""",
+    )
+    done = torchrun("--nproc-per-node", 2, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", program)
+    assert done.returncode == 0 and done.stdout.count("passed 0") == 4 and "passed 1" not in done.stdout, done.stdout
+    assert done.stdout.count("late: Ringlet: [Rank 0]: Rank 1 failed to pass") == 2, done.stdout
+
+
+def test_a_timeout_of_years(tmp_path):
+    program = write(
+        tmp_path,
+        """
+from datetime import timedelta
+dist.init_process_group("ringlet", timeout=timedelta(seconds=180_000_000))
+part = dist.new_group([0, 1], timeout=timedelta(days=36_500))
+total = torch.ones(1)
+dist.all_reduce(total, group=part)
+dist.barrier()
+say("total", total.item())
+dist.destroy_process_group()
+""",
+    )
+    done = launch(2, sys.executable, program)
+    assert done.returncode == 0 and done.stdout.count("total 2.0") == 2, done.stdout
+
+
 def test_hash_store_of_one_process():
     dist.init_process_group("ringlet", store=dist.HashStore(), rank=0, world_size=1) if entry_points_work() else pytest.skip("torch < 2.14")
     try:

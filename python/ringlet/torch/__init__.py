@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 import torch.distributed as dist
 
+from .arguments import seconds_of
 from .averages import average_gradients
 from .hooks import WeightedAverage, WireAverage, weighted_average_hook, wire_average_hook
 from .meeting import meet
@@ -39,7 +40,7 @@ def create(options: Any, backend_options: Any = None, events: str = "ringlet") -
     is_world = not dist.is_initialized()
     world = None if is_world else _open_world()
     if ranks and world is not None:
-        group = world.ringlet.create(ranks, timeout=options.timeout.total_seconds())
+        group = world.ringlet.create(ranks, timeout=seconds_of(options.timeout))
     else:
         group = meet(options.store, options.group_id, options.group_rank, options.group_size, options.timeout)
     made = _class_to_make()(group, options.store, options.timeout, events)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, List
 
 import torch
@@ -29,6 +30,11 @@ _OP_NAMES = {
     "BXOR": "bit_xor",
 }
 _OPS = {getattr(_RedOpType, of_torch): ours for of_torch, ours in _OP_NAMES.items() if ours in [*_ringlet.reduce_ops, "mean"]}
+
+
+def seconds_of(timeout: timedelta) -> float:
+    """Those of a deadline; more than what an operation of Ringlet's takes, 30 years, is as good as none."""
+    return min(timeout.total_seconds(), 1e9)
 
 
 def list_of(tensors: Any) -> List[torch.Tensor]:

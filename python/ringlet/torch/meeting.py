@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import collections
 import os
+import secrets
 import socket
+import threading
 from datetime import timedelta
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 import ringlet
 
 from ..listening import address_told, is_loopback, listen_at
+from .arguments import seconds_of
 
 # No packet is sent there: it is an address of documents, by which the system says which of its own it would use.
 _ANYWHERE = "203.0.113.1"
 
-# How often this process has met by each name. A store of torchrun's outlives groups, and so do the keys of those before.
+# What init() takes at most, in seconds.
+_LONGEST = 1e6
+# How often rank 0 looks whether somebody asks, in seconds.
+_PAUSE = 0.01
+
+# How often this process has met by each name.
 _meetings: collections.Counter = collections.Counter()
 
 
 def meet(store: Any, name: str, rank: int, size: int, timeout: timedelta) -> ringlet.Group:
     """Forms a group of the ranks that have `store` in common and give the same `name`, which they do equally often. Rank 0 listens, and
     tells the others in the store where."""
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    key = f"ringlet/{name}/{attempt}/{_meetings[name]}"
+    key = f"ringlet/{name}/{_meetings[name]}"
     _meetings[name] += 1
     if size == 1:
         return ringlet.Group()
@@ -33,15 +40,67 @@ def meet(store: Any, name: str, rank: int, size: int, timeout: timedelta) -> rin
         "world_size": size,
         "guests": 0,
         "elastic": False,
-        "connect_timeout": timeout.total_seconds(),
+        "connect_timeout": min(seconds_of(timeout), _LONGEST),
     }
     if rank != 0:
-        store.wait([key], timeout)
-        return ringlet.init(coordinator=store.get(key).decode(), **options)
+        return ringlet.init(coordinator=_ask(store, key, rank, timeout), **options)
     with listen_at(_own_address(_host_of(store))) as listening:
         coordinator = address_told(listening)
-        store.set(key, coordinator)
-        return ringlet.init(coordinator=coordinator, listen_fd=listening.fileno(), **options)
+        with _Answers(store, key, size, coordinator):
+            return ringlet.init(coordinator=coordinator, listen_fd=listening.fileno(), **options)
+
+
+def _ask(store: Any, key: str, rank: int, timeout: timedelta) -> str:
+    """Asks rank 0 where it listens. A store of torchrun's outlives the processes, and an answer to one before would be of no use, so each
+    asks by a word of its own."""
+    word = secrets.token_hex(8)
+    store.set(f"{key}/{rank}", word)
+    store.add(f"{key}/asked", 1)
+    answer = f"{key}/{rank}/{word}"
+    store.wait([answer], timeout)
+    return store.get(answer).decode()
+
+
+class _Answers:
+    """Answers all that ask where rank 0 listens, in a thread of its own, while rank 0 waits for them there."""
+
+    def __init__(self, store: Any, key: str, size: int, answer: str) -> None:
+        self._store, self._key, self._size, self._answer = store, key, size, answer
+        self._answered: Dict[int, str] = {}
+        self._failure: Optional[BaseException] = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ringlet meeting", daemon=True)
+
+    def __enter__(self) -> "_Answers":
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
+        self._over.set()
+        self._thread.join()
+        if error is not None and error.__cause__ is None:
+            error.__cause__ = self._failure
+
+    def _run(self) -> None:
+        asked = 0
+        try:
+            while not self._over.wait(_PAUSE):
+                now = self._store.add(f"{self._key}/asked", 0)
+                if now != asked:
+                    asked = now
+                    self._answer_all()
+        except Exception as failure:  # the store's, of whatever kind
+            self._failure = failure
+
+    def _answer_all(self) -> None:
+        for rank in range(1, self._size):
+            key = f"{self._key}/{rank}"
+            if not self._store.check([key]):
+                continue
+            word = self._store.get(key).decode()
+            if self._answered.get(rank) != word:
+                self._store.set(f"{key}/{word}", self._answer)
+                self._answered[rank] = word
 
 
 def _host_of(store: Any) -> str:

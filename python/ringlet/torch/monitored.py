@@ -9,10 +9,11 @@ from typing import Any
 from ..errors import Timeout
 
 
-def monitored_barrier(store: Any, number: int, rank: int, size: int, seconds: float, wait_all_ranks: bool) -> None:
+def monitored_barrier(store: Any, name: str, rank: int, size: int, seconds: float, wait_all_ranks: bool) -> None:
     """Returns once all ranks have called it; else raises on rank 0 which did not within so many seconds, all of them or the first, and on
-    those that did that it failed. They meet in torch's store, so that a rank that is late ends no operation of the group."""
-    key = f"ringlet/monitored_barrier/{number}"
+    those that did that it failed. They meet in torch's store, so that a rank that is late ends no operation of the group, by a name that no
+    other barrier there has."""
+    key = f"ringlet/monitored_barrier/{name}"
     deadline = time.monotonic() + seconds
     if rank != 0:
         store.set(f"{key}/{rank}", "1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import secrets
 from datetime import timedelta
 from functools import partial
 from typing import Any, Callable, List, Optional, Sequence, Tuple
@@ -10,7 +12,7 @@ import torch
 
 import ringlet
 
-from .arguments import COLLECTIVES, list_of, list_of_rank, one, op_of, stream_of
+from .arguments import COLLECTIVES, list_of, list_of_rank, one, op_of, seconds_of, stream_of
 from .monitored import monitored_barrier
 from .profiling import begin_event
 from .sparse import add_sparse
@@ -27,10 +29,12 @@ class Operations:
         self.ringlet = group
         self._handle = group._handle
         self._ringlet_store = store
-        self._seconds = timeout.total_seconds()
+        self._seconds = seconds_of(timeout)
         self._events = events
         self._sequence = 0
         self._barriers = 0
+        # The store may have keys of a group that had the same name, of this process or of one before a restart.
+        self._identity = group.broadcast_(array.array("Q", [secrets.randbits(64)]), timeout=self._seconds)[0]
         self._coalesced: Optional[List[Work]] = None
 
     def is_open(self) -> bool:
@@ -43,7 +47,7 @@ class Operations:
         """The last arguments of `count` calls of the group's: their stream, their deadline, and whether each waits for its operation's end
         itself. torch says in the options of its calls if it waits right after."""
         timeout = getattr(options, "timeout", None)
-        seconds = timeout.total_seconds() if timeout is not None else 0.0
+        seconds = seconds_of(timeout) if timeout is not None else 0.0
         waits = count == 1 and self._coalesced is None and not getattr(options, "asyncOp", True)
         return COLLECTIVES, seconds if seconds > 0 else self._seconds, waits
 
@@ -326,9 +330,10 @@ class Operations:
 
     def monitored_barrier(self, opts: Any = None, wait_all_ranks: bool = False) -> None:
         timeout = opts if isinstance(opts, timedelta) else getattr(opts, "timeout", None)
-        seconds = timeout.total_seconds() if timeout is not None and timeout.total_seconds() >= 0 else self._seconds
+        seconds = seconds_of(timeout) if timeout is not None and timeout >= timedelta(0) else self._seconds
         self._barriers += 1
-        monitored_barrier(self._ringlet_store, self._barriers, self._handle.rank(), self._handle.size(), seconds, wait_all_ranks)
+        name = f"{self._identity:x}/{self._barriers}"
+        monitored_barrier(self._ringlet_store, name, self._handle.rank(), self._handle.size(), seconds, wait_all_ranks)
 
     # Several calls as one.
 
@@ -351,7 +356,7 @@ class Operations:
     # The group itself.
 
     def set_timeout(self, timeout: timedelta) -> None:
-        self._seconds = timeout.total_seconds()
+        self._seconds = seconds_of(timeout)
 
     _set_default_timeout = set_timeout
 

@@ -10,6 +10,7 @@ import torch.distributed as dist
 
 import ringlet
 
+from .arguments import seconds_of
 from .operations import Operations
 
 
@@ -73,7 +74,7 @@ class ProcessGroup(Operations, dist.ProcessGroup):
             return None
         timeout = timeout or timedelta(seconds=self._seconds)
         name = group_name or ""
-        part = self.ringlet.create(ranks, timeout=timeout.total_seconds())
+        part = self.ringlet.create(ranks, timeout=seconds_of(timeout))
         made = ProcessGroup(part, dist.PrefixStore(f"{name}/", self._ringlet_store), timeout, self._events)
         made.setGroupName(name)
         made.setGroupDesc(group_desc or "")

@@ -14,6 +14,7 @@ import torch.distributed as dist
 
 from .. import _ringlet
 from ..errors import Error, Timeout
+from .arguments import seconds_of
 from .profiling import Event
 
 _NO_TIMEOUT = timedelta(0)
@@ -123,7 +124,7 @@ class Work(dist.Work):
         self.when_done(lambda error: event.end())
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
-        seconds = timeout.total_seconds() if timeout else 0.0
+        seconds = seconds_of(timeout) if timeout else 0.0
         deadline = time.monotonic() + seconds if seconds > 0 else None
         for operation in self._ending.operations:
             try:
@@ -255,7 +256,7 @@ class LaterWork(Work):
         self._waiting.clear()
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
-        seconds = timeout.total_seconds() if timeout else 0.0
+        seconds = seconds_of(timeout) if timeout else 0.0
         if not self._over.wait(seconds if seconds > 0 else None):
             raise Timeout(f"Ringlet: Timed out after {seconds} s; the operation still runs")
         return super().wait()
