@@ -10,6 +10,7 @@
 #include "core/base/number_text.hpp"
 #include "core/engine/request_checks.hpp"
 #include "core/engine/requests.hpp"
+#include "core/gradients/weight.hpp"
 
 namespace ringlet {
 
@@ -169,7 +170,7 @@ std::optional<Averager::Move> Averager::take_whole(TensorView gradient) {
     cut_ = Cut{values, wire_format, residuals_for(gradient, wire_format), 0, std::move(packed), gradient};
     return take_piece();
   }
-  if (factor_ != 1.0) group_.kernels->multiply(values.dtype())(values.data(), values.count(), factor_);
+  weigh(values.data(), values.dtype(), values.count(), factor_, *group_.kernels);
   return Move{nullptr, values, std::move(packed), gradient};
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/base/check.hpp"
+#include "core/gradients/weight.hpp"
 
 namespace ringlet {
 
@@ -54,7 +55,7 @@ void Bucket::pack_elements(ConstTensorView values, std::byte* out, double factor
   for (std::size_t done = 0; done < count; done += kPieceElements) {
     const std::size_t piece = std::min(kPieceElements, count - done);
     std::memcpy(scaled.data(), in + done * element, piece * element);
-    kernels.multiply(dtype_)(scaled.data(), piece, factor);
+    weigh(scaled.data(), dtype_, piece, factor, kernels);
     if (dtype_ == wire_dtype)
       std::memcpy(out + done * element, scaled.data(), piece * element);
     else

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/engine/requests.hpp"
+#include "core/gradients/weight.hpp"
 
 namespace ringlet {
 
@@ -41,10 +42,7 @@ std::vector<ShardBucket> make_buckets(const Tree& full, const ShardLayout& layou
 void ShardMover::divide(TensorView sum) const { group_.kernels->divide(sum.dtype())(sum.data(), sum.count(), averaged_ranks_); }
 
 void ShardMover::weigh(TensorView gradients) const {
-  if (factor_ == 0)
-    std::fill_n(gradients.data(), gradients.bytes(), std::byte{});
-  else if (factor_ != 1)
-    group_.kernels->multiply(gradients.dtype())(gradients.data(), gradients.count(), factor_);
+  ringlet::weigh(gradients.data(), gradients.dtype(), gradients.count(), factor_, *group_.kernels);
 }
 
 void ShardMover::lend(ShardBucket& bucket) {

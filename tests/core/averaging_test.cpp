@@ -68,6 +68,14 @@ struct Gradient {
       values.push_back(std::move(numbers));
     }
   }
+  /// As the mean over no samples is. Its weight is 0, and so is what it adds.
+  void fill_with_nan(int rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    const std::size_t element = size_of(dtype), row_bytes = (gaps ? 3 : 2) * element;
+    for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row)
+      std::memset(memory[r].data() + row * row_bytes, 0xff, 2 * element);
+    std::fill(values[r].begin(), values[r].end(), 0.0);
+  }
   TensorView view(int rank) {
     std::byte* data = memory[static_cast<std::size_t>(rank)].data();
     const Shape shape{rows, 2};
@@ -87,6 +95,9 @@ struct Averages {
     }
     for (int rank = 0; rank < ranks; ++rank) weights.push_back(static_cast<double>(random.below(5)));
     weights.back() += 1;
+    for (int rank = 0; weighted && rank < ranks; ++rank)
+      if (weights[static_cast<std::size_t>(rank)] == 0)
+        for (Gradient& gradient : gradients) gradient.fill_with_nan(rank);
   }
 
   Tree tree(int rank) {
