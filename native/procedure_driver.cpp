@@ -4,15 +4,26 @@
 #include <utility>
 
 #include "native/shared_group.hpp"
+#include "simd/kernels.hpp"
 
 namespace ringlet::native {
+
+namespace {
+
+/// The program's thread may round, or flush small numbers, in its own way, but all ranks have to get the same bits.
+Procedure::Action next_of(Procedure& procedure) {
+  const simd::FloatEnvironment environment;
+  return procedure.next();
+}
+
+}  // namespace
 
 ProcedureDriver::ProcedureDriver(std::vector<Group> groups, Stream stream) : groups_(std::move(groups)), call_{.stream = stream} {}
 
 void ProcedureDriver::drive(Procedure& procedure) {
   try {
     for (;;) {
-      Procedure::Action action = procedure.next();
+      Procedure::Action action = next_of(procedure);
       if (auto* run = std::get_if<Procedure::Run>(&action)) {
         groups_[run->group].shared().run(call_, std::move(run->task));
       } else if (auto* start = std::get_if<Procedure::Start>(&action)) {

@@ -17,6 +17,7 @@
 #include "native/outer/fragment.hpp"
 #include "native/outer/pace.hpp"
 #include "native/residual_addends.hpp"
+#include "simd/kernels.hpp"
 
 namespace ringlet {
 
@@ -215,6 +216,7 @@ void OuterTrainer::State::finish(UnderWay& under_way) {
 }
 
 void OuterTrainer::State::apply(const UnderWay& under_way) {
+  const simd::FloatEnvironment environment;
   Tree differences;
   const auto ranks = static_cast<double>(under_way.reports.size());
   for (const int index : in_turn) {

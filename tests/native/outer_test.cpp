@@ -1,6 +1,7 @@
 // Tests of training with few averages, against the method once more in f64.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cfenv>
 #include <ringlet/ringlet.hpp>
 #include <utility>
 #include <vector>
@@ -139,6 +140,18 @@ TEST_CASE("with every wire all ranks have the same bits, and those are near the 
         expect(furthest < tolerance, [&] { return "as far away as " + std::to_string(furthest); });
       });
     }
+}
+
+TEST_CASE("a program that rounds in its own way has the same bits as the others") {
+  run_ranks(2, [](Group& world) {
+    OuterModel model;
+    OuterTrainer trainer(world, model.tree, {.inner_steps = 2, .momentum = 0.9});
+    const int before = std::fegetround();
+    if (world.rank() == 1) std::fesetround(FE_UPWARD);
+    trainer.run(12, [&](const InnerStep& step) { return model.step(step.rank, step.number); });
+    std::fesetround(before);
+    expect_equal_bits(trainer, model.tree);
+  });
 }
 
 TEST_CASE("what does not fit is refused") {
