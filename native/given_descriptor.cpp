@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "transport/unique_fd.hpp"
+#include "transport/uv/socket.hpp"
 
 namespace ringlet::native {
 
@@ -17,6 +18,7 @@ UniqueFd GivenDescriptor::duplicate() const {
                        static_cast<std::uint64_t>(found.st_ino) == inode;
   if (!is_here) return {};
   ::fcntl(number, F_SETFD, FD_CLOEXEC);
+  uv::prevent_sigpipe(number);
   return UniqueFd(::fcntl(number, F_DUPFD_CLOEXEC, 3));
 }
 

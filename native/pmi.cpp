@@ -11,6 +11,8 @@
 #include <ringlet/error.hpp>
 #include <utility>
 
+#include "transport/uv/socket.hpp"
+
 namespace ringlet::native {
 
 namespace {
@@ -36,7 +38,9 @@ std::optional<std::string> field(const std::string& line, const std::string& nam
 }  // namespace
 
 PmiClient::PmiClient(int descriptor, Duration timeout, std::function<bool()> interrupted)
-    : descriptor_(descriptor), timeout_(timeout), interrupted_(std::move(interrupted)) {}
+    : descriptor_(descriptor), timeout_(timeout), interrupted_(std::move(interrupted)) {
+  uv::prevent_sigpipe(descriptor);
+}
 
 void PmiClient::fail(const std::string& what) const {
   throw IoError({Errc::io_error, fmt::format("the process manager of MPI (PMI_FD is {}): {}; set RINGLET_SCHEDULER=off, and RINGLET_RANK, "

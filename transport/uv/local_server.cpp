@@ -57,15 +57,31 @@ class LocalServer::State::Entrance final : public SocketWatch {
     if (error == 0) set_interest(UV_READABLE);
     return error;
   }
+  void leave() {
+    if (resume_timer_ != 0) loop().cancel(resume_timer_);
+    drop();
+  }
 
  private:
   void on_ready(int, bool) override {
     // Accepts one connection per call; the loop reports the socket again while others wait.
-    if (const int accepted = uv::accept_stream_socket(socket()); accepted >= 0) state_.admit(accepted);
+    if (const int accepted = uv::accept_stream_socket(socket()); accepted >= 0)
+      state_.admit(accepted);
+    else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+      return pause();
     set_interest(UV_READABLE);
   }
 
+  void pause() {
+    set_interest(0);
+    resume_timer_ = loop().after(uv::kPauseWithoutDescriptors, [this] {
+      resume_timer_ = 0;
+      set_interest(UV_READABLE);
+    });
+  }
+
   State& state_;
+  TimerId resume_timer_ = 0;
 };
 
 class LocalServer::State::Visitor final : public SocketWatch {
@@ -134,7 +150,7 @@ LocalServer::State::~State() {
   for (const auto& [id, visitor] : visitors_) visitor->leave();
   if (entrance_ == nullptr) return;
   ::unlink(path_.c_str());
-  entrance_->drop();
+  entrance_->leave();
 }
 
 Status LocalServer::State::listen() {

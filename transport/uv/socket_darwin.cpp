@@ -10,12 +10,16 @@
 namespace ringlet::uv {
 namespace {
 
+bool has_no_sigpipe(int socket) {
+  const int on = 1;
+  return setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on) == 0;
+}
+
 /// Sets the flags that open_stream_socket() promises. Takes -1, too. On failure closes the socket and returns -1.
 int prepare(int socket) {
   if (socket < 0) return -1;
-  const int on = 1;
-  const bool ready = fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 && fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK) == 0 &&
-                     setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on) == 0;
+  const bool ready =
+      fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 && fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK) == 0 && has_no_sigpipe(socket);
   if (ready) return socket;
   const int error = errno;
   ::close(socket);
@@ -26,6 +30,8 @@ int prepare(int socket) {
 }  // namespace
 
 const int kSendFlags = MSG_DONTWAIT;
+
+void prevent_sigpipe(int socket) { (void)has_no_sigpipe(socket); }
 
 int open_stream_socket(int family) { return prepare(::socket(family, SOCK_STREAM, 0)); }
 

@@ -18,6 +18,8 @@ void set_flag(int socket, int level, int option, int value) { setsockopt(socket,
 
 const int kSendFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
 
+void prevent_sigpipe(int) {}
+
 int open_stream_socket(int family) { return ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }
 
 int accept_stream_socket(int listener) { return accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); }

@@ -24,6 +24,8 @@ int prepare(int socket) {
 
 const int kSendFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
 
+void prevent_sigpipe(int) {}
+
 int open_stream_socket(int family) { return prepare(::socket(family, SOCK_STREAM, 0)); }
 
 int accept_stream_socket(int listener) { return prepare(::accept(listener, nullptr, nullptr)); }

@@ -16,8 +16,6 @@ namespace {
 constexpr int kBacklog = 128;
 // Bounds the work of one turn if connections arrive faster than they are accepted. The loop reports the remaining ones again.
 constexpr int kAcceptsPerTurn = 64;
-// If the process or the system has no free descriptor, accepting pauses for this time, and connections stay in the backlog.
-constexpr Duration kPauseWithoutDescriptors = Duration::milliseconds(100);
 
 class ListenSocket final : public SocketWatch {
  public:
