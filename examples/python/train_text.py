@@ -229,12 +229,12 @@ def validation_loss():
     return mine if options.inner_steps else world.all_sum(np.array([mine]))[0]
 
 
-def compare_hashes():
-    """All ranks' parameters, by FNV-1a."""
+def compare_hashes(*more):
+    """All ranks' parameters, by FNV-1a. `more` are numbers that the ranks tell each other with it."""
     hash = 0xCBF29CE484222325
     for byte in parameters.values.tobytes():
         hash = (hash ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
-    hashes = world.all_gather(np.array([hash], np.uint64))
+    hashes = world.all_gather(np.array([[hash, *more]], np.uint64))[:, 0]
     assert (hashes == hashes[0]).all(), f"the parameters are not the same on all ranks: {hashes}"
     return hash
 
@@ -265,7 +265,7 @@ if world.rank() == 0:
     steps = (options.steps, options.batch, 10, options.check_every, WINDOWS, 240, 100, world.guests())
     choices = (0, 0, 255, False, False, False, world.elastic(), False)  # data-parallel, even shares, gradients in their own dtype
     outer = (options.inner_steps, 1, 0, OUTER_RATE, OUTER_MOMENTUM)
-    fields = (b"TEXT", 3, len(text), SEED, options.rate, CLIP, BUCKET_BYTES, 0, *shape, *steps, *choices, *outer)
+    fields = (b"TEXT", 4, len(text), SEED, options.rate, CLIP, BUCKET_BYTES, 0, *shape, *steps, *choices, *outer)
     packed = struct.pack("<4sIQQddqI12i3B5?3i2d", *fields)
     record[: len(packed)] = np.frombuffer(packed, np.uint8)
 record = world.broadcast(record)
@@ -331,7 +331,8 @@ if not options.inner_steps:
 first_loss = validation_loss()
 train_alone() if options.inner_steps else train_together()
 last_loss = validation_loss()
-hash = compare_hashes()
+# With few averages the ranks also tell how many sequences each has computed.
+hash = compare_hashes(count * options.steps) if options.inner_steps else compare_hashes()
 if not options.inner_steps:
     world.all_sum(np.zeros(1))  # how long this rank has waited, which it does not measure
 
