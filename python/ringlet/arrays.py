@@ -149,10 +149,15 @@ class TorchKind:
 
     @staticmethod
     def source(array: Any) -> Any:
-        if array.device.type != "cpu":
-            raise InvalidArgument(f"the tensor is on '{array.device}'; copy it to the CPU first")
-        # A tensor that requires a gradient is not exported, though its memory may be used. A conjugate is only marked as such.
-        return array.detach().resolve_conj().resolve_neg() if array.requires_grad or array.is_conj() or array.is_neg() else array
+        try:
+            if array.device.type != "cpu":
+                raise InvalidArgument(f"the tensor is on '{array.device}'; copy it to the CPU first")
+            # A tensor that requires a gradient is not exported, though its memory may be used. A conjugate is only marked as such.
+            return array.detach().resolve_conj().resolve_neg() if array.requires_grad or array.is_conj() or array.is_neg() else array
+        except AttributeError:
+            # Asking torch whether it is a tensor takes a microsecond.
+            has_parameters = "; dict(model.named_parameters()) are its arrays" if hasattr(array, "named_parameters") else ""
+            raise TypeError(f"a {type(array).__name__} is no array{has_parameters}") from None
 
     @staticmethod
     def empty(dtype: str, shape: Sequence[int]) -> Output:
@@ -165,7 +170,7 @@ class TorchKind:
         torch = sys.modules["torch"]
         of_torch = getattr(torch, _NUMPY[dtype])
         if len(memory) == 0:
-            return torch.empty(tuple(shape), dtype=of_torch)
+            return torch.empty(tuple(shape), dtype=of_torch, device="cpu")
         return torch.frombuffer(memory, dtype=of_torch).reshape(tuple(shape))
 
 
@@ -258,9 +263,10 @@ def view_to_write(array: Any) -> _ringlet.View:
         )
     if isinstance(array, (np.generic, bool, int, float, complex)):
         raise InvalidArgument("a number cannot be changed in place")
+    source = kind.source(array)
     if kind is TorchKind and (array.is_conj() or array.is_neg()):
         raise InvalidArgument("the tensor is the conjugate, or the negative, of what is in its memory; resolve it first")
-    view = _ringlet.View(kind.source(array), write=True)
+    view = _ringlet.View(source, write=True)
     if kind is TorchKind:
         # Autograd is told, so that it notices if it needed the old values.
         sys.modules["torch"].autograd.graph.increment_version(array)

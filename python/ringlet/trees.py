@@ -34,10 +34,20 @@ def rebuilt(tree: Any, leaves: Iterator[Any]) -> Any:
     if isinstance(tree, tuple) and hasattr(tree, "_make"):
         return tree._make(rebuilt(child, leaves) for child in tree)
     if isinstance(tree, tuple):
-        return type(tree)(rebuilt(child, leaves) for child in tree)
+        return _tuple_of_class(tree, [rebuilt(child, leaves) for child in tree])
     if isinstance(tree, list):
         return _of_class(tree, [rebuilt(child, leaves) for child in tree])
     return next(leaves)
+
+
+def _tuple_of_class(tree: Any, children: List[Any]) -> Any:
+    try:
+        made = tuple.__new__(type(tree), children)
+    except TypeError:
+        return type(tree)(children)  # of a class in C
+    if hasattr(tree, "__dict__"):
+        made.__dict__.update(tree.__dict__)
+    return made
 
 
 def _of_class(tree: Any, children: Any) -> Any:

@@ -141,6 +141,13 @@ def test_torch_traps(alone):
         alone.all_sum(torch.ones(3, device="meta"))
     with pytest.raises(ringlet.InvalidArgument, match="share memory"):
         alone.all_sum_(torch.ones(1).expand(3))
+    for call in (alone.all_sum, alone.all_sum_):
+        with pytest.raises(TypeError, match=r"a Linear is no array; dict\(model.named_parameters\(\)\)"):
+            call(torch.nn.Linear(2, 1))
+        with pytest.raises(TypeError, match="a dtype is no array"):
+            call(torch.float32)
+    with pytest.raises(TypeError, match="'net': a Linear is no array"):
+        ringlet.average_gradients({"net": torch.nn.Linear(2, 1)}, alone)
 
 
 @on_ranks(2)

@@ -91,6 +91,14 @@ def test_averages_weighted_by_samples():
             torch.testing.assert_close(mine.grad, wanted.grad)
         net.zero_grad()
         whole.zero_grad()
+    # A rank without samples has the mean over none of them.
+    parts = [samples(4, each, 4 * each) for each in range(size)]
+    state.weight = len(parts[rank][0])
+    (net(parts[rank][0]) - parts[rank][1]).square().mean().backward()
+    inputs, targets = torch.cat([part[0] for part in parts]), torch.cat([part[1] for part in parts])
+    (whole(inputs) - targets).square().mean().backward()
+    for mine, wanted in zip(net.parameters(), whole.parameters()):
+        torch.testing.assert_close(mine.grad, wanted.grad)
     state.weight = 0.0
     with pytest.raises(RuntimeError, match="must be positive"):
         (net(inputs) - targets).square().mean().backward()

@@ -42,6 +42,9 @@ def test_where_rank_0_listens(meeting, monkeypatch):
     assert meeting._own_address("localhost") == "127.0.0.1"
     monkeypatch.setattr(meeting, "_address_towards", lambda host: "10.1.2.3" if host == meeting._ANYWHERE else "127.0.0.1")
     assert meeting._own_address("alpha") == "10.1.2.3"
+    monkeypatch.delenv("LOCAL_WORLD_SIZE")
+    assert meeting._own_address("alpha") == "10.1.2.3"
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     monkeypatch.setenv("RINGLET_LISTEN", "10.9.9.9:0")
     assert meeting._own_address("alpha") == "10.9.9.9"
     monkeypatch.setenv("RINGLET_LISTEN", "0.0.0.0")
@@ -90,6 +93,29 @@ dist.destroy_process_group()
     for _ in range(3):
         done = launch(3, sys.executable, program)
         assert done.returncode == 0 and done.stdout.count("total 3.0") == 3, done.stdout
+
+
+def test_a_rank_that_is_started_anew_meets_those_who_live_on(tmp_path):
+    program = write(
+        tmp_path,
+        f"""
+import subprocess
+rank = int(os.environ["RANK"])
+if rank == 1 and len(sys.argv) == 1:
+    for _ in range(3):
+        subprocess.run([sys.executable, __file__, "child"], check=True)
+    sys.exit()
+store = dist.FileStore("{tmp_path}/store", -1)
+for turn in range(1 if rank == 1 else 3):
+    dist.init_process_group("ringlet", store=store, rank=rank, world_size=3)
+    total = torch.ones(1)
+    dist.all_reduce(total)
+    say("total", total.item())
+    dist.destroy_process_group()
+""",
+    )
+    done = launch(3, sys.executable, program)
+    assert done.returncode == 0 and done.stdout.count("total 3.0") == 9, done.stdout
 
 
 def test_a_barrier_in_a_store_that_knows_one_before(tmp_path):

@@ -89,6 +89,11 @@ class Point(collections.namedtuple("Point", "x y")):
         return super().__new__(cls, x, 2 * x)
 
 
+class Pair(tuple):
+    def __new__(cls, one, other):
+        return super().__new__(cls, (one, other))
+
+
 def test_classes_of_ones_own_are_kept():
     by_default = collections.defaultdict(lambda: "default", a=np.ones(2))
     named = Named("model")
@@ -102,7 +107,9 @@ def test_classes_of_ones_own_are_kept():
         FrozenWithCopy(a=np.ones(2)),
         Stack(2, [np.ones(2), {"b": np.ones(1)}]),
         Point(np.ones(1)),
+        Pair(np.ones(1), np.ones(2)),
     ]
+    trees_of_classes[-1].unit = "metre"
     with ringlet.Group() as group:
         for tree in trees_of_classes:
             before = [(name, leaf, leaf.copy()) for name, leaf in trees.leaves_of(tree)]
@@ -116,6 +123,7 @@ def test_classes_of_ones_own_are_kept():
             shard.add("model", tree)
             assert type(shard.forward(0)) is type(tree)
         averages = ringlet.average_gradients({"layers": trees_of_classes}, group)["layers"]
+    assert averages[-1].unit == "metre"
     assert averages[0]["missing"] == "default" and averages[3].name == "model" and averages[6].depth == 2
     equal(averages[3].weight, np.ones(2))
 

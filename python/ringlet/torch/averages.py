@@ -26,7 +26,7 @@ def average_gradients(
     ringlet.average_gradients() has them, where `wire` is called `communication_type`.
     """
     over, parameters = group_of(group), dict(module.named_parameters())
-    are_there = torch.tensor([parameter.grad is not None for parameter in parameters.values()], dtype=torch.uint8)
+    are_there = torch.tensor([parameter.grad is not None for parameter in parameters.values()], dtype=torch.uint8, device="cpu")
     over.all_max_(are_there)
     gradients = {}
     for (name, parameter), is_there in zip(parameters.items(), are_there.tolist()):

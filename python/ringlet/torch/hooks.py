@@ -26,9 +26,11 @@ def weighted_average_hook(state: WeightedAverage, bucket: dist.GradBucket) -> to
     gradients = bucket.buffer()
     if bucket.index() == 0:
         # Once a step; the buckets come in this order on all ranks.
-        total = torch.tensor([state.weight], dtype=torch.float64)
+        total = torch.tensor([state.weight], dtype=torch.float64, device="cpu")
         state._total = dist.all_reduce(total, group=group, async_op=True).get_future()
-    sums = dist.all_reduce(gradients.mul_(state.weight), group=group, async_op=True).get_future()
+    # The mean over no samples is NaN.
+    weighted = gradients.mul_(state.weight) if state.weight != 0 else gradients.zero_()
+    sums = dist.all_reduce(weighted, group=group, async_op=True).get_future()
 
     def divided(both: torch.futures.Future) -> torch.Tensor:
         total, values = (future.value()[0] for future in both.value())

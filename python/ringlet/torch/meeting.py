@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import collections
 import os
 import secrets
 import socket
 import threading
 from datetime import timedelta
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 import ringlet
 
@@ -23,15 +22,14 @@ _LONGEST = 1e6
 # How often rank 0 looks whether somebody asks, in seconds.
 _PAUSE = 0.01
 
-# How often this process has met by each name.
-_meetings: collections.Counter = collections.Counter()
+# The last meeting of this process by each name.
+_last: Dict[str, str] = {}
 
 
 def meet(store: Any, name: str, rank: int, size: int, timeout: timedelta) -> ringlet.Group:
-    """Forms a group of the ranks that have `store` in common and give the same `name`, which they do equally often. Rank 0 listens, and
-    tells the others in the store where."""
-    key = f"ringlet/{name}/{_meetings[name]}"
-    _meetings[name] += 1
+    """Forms a group of the ranks that have `store` in common and give the same `name`. Rank 0 listens, and tells the others in the store
+    where."""
+    key = f"ringlet/{name}"
     if size == 1:
         return ringlet.Group()
     options: dict = {
@@ -43,29 +41,30 @@ def meet(store: Any, name: str, rank: int, size: int, timeout: timedelta) -> rin
         "connect_timeout": min(seconds_of(timeout), _LONGEST),
     }
     if rank != 0:
-        return ringlet.init(coordinator=_ask(store, key, rank, timeout), **options)
+        _last[name], coordinator = _ask(store, key, rank, _last.get(name, ""), timeout)
+        return ringlet.init(coordinator=coordinator, **options)
     with listen_at(_own_address(_host_of(store))) as listening:
-        coordinator = address_told(listening)
-        with _Answers(store, key, size, coordinator):
+        coordinator, _last[name] = address_told(listening), secrets.token_hex(8)
+        with _Answers(store, key, size, _last[name], coordinator):
             return ringlet.init(coordinator=coordinator, listen_fd=listening.fileno(), **options)
 
 
-def _ask(store: Any, key: str, rank: int, timeout: timedelta) -> str:
-    """Asks rank 0 where it listens. A store of torchrun's outlives the processes, and an answer to one before would be of no use, so each
-    asks by a word of its own."""
+def _ask(store: Any, key: str, rank: int, last: str, timeout: timedelta) -> List[str]:
+    """Asks rank 0 for the name of its meeting, and where it listens. A store of torchrun's outlives groups and processes, and an answer to
+    those before would be of no use. So each asks by a word of its own, and says which meeting it has been to."""
     word = secrets.token_hex(8)
-    store.set(f"{key}/{rank}", word)
+    store.set(f"{key}/{rank}", f"{word} {last}")
     store.add(f"{key}/asked", 1)
     answer = f"{key}/{rank}/{word}"
     store.wait([answer], timeout)
-    return store.get(answer).decode()
+    return store.get(answer).decode().split(" ")
 
 
 class _Answers:
     """Answers all that ask where rank 0 listens, in a thread of its own, while rank 0 waits for them there."""
 
-    def __init__(self, store: Any, key: str, size: int, answer: str) -> None:
-        self._store, self._key, self._size, self._answer = store, key, size, answer
+    def __init__(self, store: Any, key: str, size: int, meeting: str, address: str) -> None:
+        self._store, self._key, self._size, self._meeting, self._address = store, key, size, meeting, address
         self._answered: Dict[int, str] = {}
         self._failure: Optional[BaseException] = None
         self._over = threading.Event()
@@ -97,9 +96,10 @@ class _Answers:
             key = f"{self._key}/{rank}"
             if not self._store.check([key]):
                 continue
-            word = self._store.get(key).decode()
-            if self._answered.get(rank) != word:
-                self._store.set(f"{key}/{word}", self._answer)
+            word, last = self._store.get(key).decode().split(" ")
+            # Who has been to this meeting waits for the next one, though this rank is not there yet.
+            if last != self._meeting and self._answered.get(rank) != word:
+                self._store.set(f"{key}/{word}", f"{self._meeting} {self._address}")
                 self._answered[rank] = word
 
 
@@ -119,8 +119,8 @@ def _own_address(host: str) -> str:
     if ranks_here and ranks_here == ranks:
         return "127.0.0.1"
     address = _address_towards(host) or "127.0.0.1"
-    if ranks_here and is_loopback(address) and not (is_loopback(host) or host == "localhost"):
-        # The store is on this machine, whose name stands for the loopback here; others cannot reach that.
+    if is_loopback(address) and not (is_loopback(host) or host == "localhost"):
+        # The store is on this machine, whose name stands for the loopback here; other machines cannot reach that.
         return _address_towards(_ANYWHERE) or address
     return address
 

@@ -230,6 +230,18 @@ class Operations:
             target = flat(room).view
         return self._started("gather", [own], lambda: [self._handle.gather(source.view, target, root, counts, *call)], outputs, finish)
 
+    def gather_single(self, output: Optional[torch.Tensor], input: torch.Tensor, opts: Any = None) -> Work:
+        root, call = getattr(opts, "rootRank", 0), self._call(opts)
+        source, target, finish, outputs = to_read(input), None, None, []
+        if self._handle.rank() == root:
+            whole = one(output)
+            self._check_even("output", whole, "input", input)
+            to, finish = to_write(whole)
+            target, outputs = to.view, [whole]
+        return self._started("gather", [input], lambda: [self._handle.gather(source.view, target, root, None, *call)], outputs, finish)
+
+    gather_into_tensor = gather_single
+
     def scatter(self, outputs: Any, input_lists: Any, opts: Any = None) -> Work:
         output, root, call = one(outputs), getattr(opts, "rootRank", 0), self._call(opts)
         target, finish = to_write(output)

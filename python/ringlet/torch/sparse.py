@@ -8,7 +8,7 @@ import torch
 
 from .. import _ringlet
 from .arguments import COLLECTIVES, SPARSE_VALUES
-from .tensors import flat
+from .tensors import flat, mode_of_caller, room
 from .work import LaterWork, Work
 
 
@@ -17,10 +17,10 @@ def add_sparse(handle: _ringlet.Group, tensor: torch.Tensor, event: Any, timeout
     the exchange of their numbers is started by call-backs, which come in the same order on all ranks, in a stream of its own."""
     mine = tensor.detach().coalesce()
     indices, values = mine.indices().t().contiguous(), mine.values().contiguous()
-    counts = torch.empty(handle.size(), dtype=torch.int64)
-    count = torch.tensor([values.shape[0]])
+    counts = room(handle.size(), torch.int64)
+    count = torch.tensor([values.shape[0]], device="cpu")
     gathered: List[torch.Tensor] = []
-    work = LaterWork([tensor])
+    work, changing = LaterWork([tensor]), mode_of_caller()
     if event is not None:
         work.record(event)
 
@@ -35,7 +35,7 @@ def add_sparse(handle: _ringlet.Group, tensor: torch.Tensor, event: Any, timeout
         return Work(operations, gathered)
 
     def add() -> None:
-        with torch.no_grad():
+        with changing():
             tensor.copy_(torch.sparse_coo_tensor(gathered[0].t(), gathered[1], tensor.shape).coalesce())
 
     def have_come(error: Optional[BaseException]) -> None:

@@ -69,8 +69,18 @@ def to_write(tensor: torch.Tensor, filled: bool = False) -> Tuple[Flat, After]:
     check(tensor)
     if is_plain(tensor):
         return flat(tensor), None
-    packed = tensor.detach().resolve_conj().resolve_neg().contiguous() if filled else torch.empty(tensor.shape, dtype=tensor.dtype)
+    packed = tensor.detach().resolve_conj().resolve_neg().contiguous() if filled else room(tensor.shape, tensor.dtype)
     return flat(packed), lambda: copy(tensor, packed)
+
+
+def room(shape: Any, dtype: torch.dtype) -> torch.Tensor:
+    """A tensor in the CPU's memory, whatever torch's default device is."""
+    return torch.empty(shape, dtype=dtype, device="cpu")
+
+
+def mode_of_caller() -> Any:
+    """What makes a context in which any thread may change the tensors of the one that calls this."""
+    return torch.inference_mode if torch.is_inference_mode_enabled() else torch.no_grad
 
 
 def copy(target: torch.Tensor, values: torch.Tensor) -> None:
@@ -104,7 +114,7 @@ def joined(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     row = row_of(tensors)
     if row is None:
         # Not torch.cat(), which does not know all dtypes.
-        row = torch.empty(sum(tensor.numel() for tensor in tensors), dtype=tensors[0].dtype)
+        row = room(sum(tensor.numel() for tensor in tensors), tensors[0].dtype)
         for tensor, part in zip(tensors, row.split([tensor.numel() for tensor in tensors])):
             part.view(tensor.shape).copy_(tensor.detach())
     return row
@@ -117,13 +127,13 @@ def room_for(tensors: Sequence[torch.Tensor]) -> Tuple[torch.Tensor, After]:
     row = row_of(tensors)
     if row is not None:
         return row, None
-    room = torch.empty(sum(tensor.numel() for tensor in tensors), dtype=tensors[0].dtype)
+    row = room(sum(tensor.numel() for tensor in tensors), tensors[0].dtype)
 
     def spread() -> None:
-        for tensor, part in zip(tensors, room.split([tensor.numel() for tensor in tensors])):
+        for tensor, part in zip(tensors, row.split([tensor.numel() for tensor in tensors])):
             tensor.copy_(part.view(tensor.shape))
 
-    return room, spread
+    return row, spread
 
 
 def as_reducible(tensor: torch.Tensor, op: str) -> torch.Tensor:

@@ -16,6 +16,7 @@ from .. import _ringlet
 from ..errors import Error, Timeout
 from .arguments import seconds_of
 from .profiling import Event
+from .tensors import mode_of_caller
 
 _NO_TIMEOUT = timedelta(0)
 
@@ -40,13 +41,14 @@ def told(error: Error) -> Error:
 class _Ending:
     """What is left to do when the operations of a work have ended, which whoever sees that first does, once."""
 
-    __slots__ = ("operations", "error", "_finish", "_lock")
+    __slots__ = ("operations", "error", "_finish", "_lock", "_changing")
 
     def __init__(self, operations: Sequence[_ringlet.Operation], finish: Optional[Callable[[], None]]) -> None:
         self.operations = operations
         self.error: Optional[BaseException] = None
         self._finish = finish
         self._lock = threading.Lock() if finish is not None else None
+        self._changing = mode_of_caller() if finish is not None else None
 
     @property
     def needed(self) -> bool:
@@ -57,10 +59,10 @@ class _Ending:
         if self._lock is None:
             return
         with self._lock:
-            if self._finish is None:
+            if self._finish is None or self._changing is None:
                 return
             try:
-                with torch.no_grad():
+                with self._changing():
                     self._finish()
             except Exception as error:
                 self.error = error
