@@ -4,6 +4,7 @@ import { encryption, forgetToken, rememberToken, takeToken } from './token.js';
 import { PageView } from './view/page_view.js';
 import { browserName } from './view/words.js';
 import { watchPresence } from './presence.js';
+import { failureOfWorker } from './worker_failure.js';
 
 const view = new PageView();
 const presence = watchPresence((text) => view.note(text));
@@ -18,9 +19,7 @@ function join(): void {
   started.addEventListener('message', (event: MessageEvent<News>) => hear(started, event.data));
   started.addEventListener('error', (event) => {
     event.preventDefault();
-    const during = view.isTraining ? 'training' : 'looking';
-    const failure = { code: 'io_error', message: event.message, rank: -1, during, slept: false } as const;
-    hear(started, { kind: 'failed', failure });
+    hear(started, { kind: 'failed', failure: failureOfWorker(event, view.isTraining) });
   });
   const url = `${location.origin}/${encryption()}`;
   const order: Order = { kind: 'join', url, token: token ?? '', name: browserName(navigator.userAgent) };
