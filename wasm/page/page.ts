@@ -13,6 +13,7 @@ let token = takeToken();
 
 function join(): void {
   worker?.terminate();
+  keepAwake(false);
   view.reset();
   const started = new Worker('worker.js', { type: 'module' });
   worker = started;
@@ -29,7 +30,8 @@ function join(): void {
 function hear(from: Worker, news: News): void {
   if (from !== worker) return;
   view.tell(news, presence.wasOffline());
-  if (news.kind === 'joined') keepAwake(() => view.isTraining);
+  if (news.kind === 'joined') keepAwake(true);
+  if (news.kind === 'finished' || news.kind === 'failed') keepAwake(false);
   if (news.kind === 'failed') {
     if (news.failure.code === 'authentication') forgetToken();
     from.terminate();
