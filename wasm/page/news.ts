@@ -71,6 +71,11 @@ export interface TrainingFailure {
   readonly slept: boolean;
 }
 
+/** Whether this tab does not fit together with the others; until a group lets it in, a breach of the protocol is another version of it. */
+export function isAnotherVersion({ code, during }: TrainingFailure): boolean {
+  return code === 'mismatch' || (code === 'protocol_error' && (during === 'looking' || during === 'returning'));
+}
+
 /** Whether the tab's own part of the training has failed: its trainer cannot go on, or the tab has no memory left. */
 export function isOwnFailure({ code, rank, during }: TrainingFailure): boolean {
   return during === 'training' && rank < 0 && (code === 'invalid_argument' || code === 'io_error');

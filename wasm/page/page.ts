@@ -4,6 +4,7 @@ import { encryption, forgetToken, rememberToken, takeToken } from './token.js';
 import { PageView } from './view/page_view.js';
 import { browserName } from './view/words.js';
 import { watchPresence } from './presence.js';
+import { failureOfWorker } from './worker_failure.js';
 
 const view = new PageView();
 const presence = watchPresence((text) => view.note(text));
@@ -12,15 +13,14 @@ let token = takeToken();
 
 function join(): void {
   worker?.terminate();
+  keepAwake(false);
   view.reset();
   const started = new Worker('worker.js', { type: 'module' });
   worker = started;
   started.addEventListener('message', (event: MessageEvent<News>) => hear(started, event.data));
   started.addEventListener('error', (event) => {
     event.preventDefault();
-    const during = view.isTraining ? 'training' : 'looking';
-    const failure = { code: 'io_error', message: event.message, rank: -1, during, slept: false } as const;
-    hear(started, { kind: 'failed', failure });
+    hear(started, { kind: 'failed', failure: failureOfWorker(event, view.isTraining) });
   });
   const url = `${location.origin}/${encryption()}`;
   const order: Order = { kind: 'join', url, token: token ?? '', name: browserName(navigator.userAgent) };
@@ -30,7 +30,8 @@ function join(): void {
 function hear(from: Worker, news: News): void {
   if (from !== worker) return;
   view.tell(news, presence.wasOffline());
-  if (news.kind === 'joined') keepAwake(() => view.isTraining);
+  if (news.kind === 'joined') keepAwake(true);
+  if (news.kind === 'finished' || news.kind === 'failed') keepAwake(false);
   if (news.kind === 'failed') {
     if (news.failure.code === 'authentication') forgetToken();
     from.terminate();

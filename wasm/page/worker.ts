@@ -1,12 +1,13 @@
 import makeModule from 'ringlet-module';
 import { browserPlatform } from '../src/browser_platform.js';
 import { LocalEngine } from '../src/core/local_engine.js';
-import type { Progress } from '../src/engine.js';
+import type { Progress, Seat } from '../src/engine.js';
 import { toFailure } from '../src/errors.js';
 import { Group } from '../src/group.js';
 import { requestOf } from '../src/join.js';
 import type { WorkerScope } from '../src/remote/worker_channel.js';
-import { isOwnFailure, type News, type Order, type Phase, type TrainingFailure } from './news.js';
+import { isFinal } from './final.js';
+import type { News, Order, Phase } from './news.js';
 import { Trainer } from './trainer.js';
 import type { TrainerModule } from './trainer_module.js';
 import { train } from './training.js';
@@ -37,7 +38,7 @@ async function run(order: Order): Promise<void> {
       // Measured before anything else runs, because the timer has not yet ticked in a Worker that was suspended.
       const slept = performance.now() - lastTick > sleepMs;
       const failure = { ...toFailure(error), during: visit.during, slept };
-      if (!visit.elastic || isFinal(failure)) return tell({ kind: 'failed', failure });
+      if (!visit.elastic || isFinal(failure, visit.seat)) return tell({ kind: 'failed', failure });
       tell({ kind: 'left', failure });
       if (visit.during === 'training') pause = shortestPause;
       visit.during = 'returning';
@@ -51,18 +52,10 @@ async function run(order: Order): Promise<void> {
 interface Visit {
   during: Phase;
   elastic: boolean;
+  /** This tab's place in the last world that it was in. */
+  seat?: Seat;
   /** Whether it has been left out and has not come in since. */
   returns: boolean;
-}
-
-/**
- * Whether joining again would change nothing: another token or version, a tab that cannot take its part, which would interrupt the others each
- * time, or a group that cannot be reached.
- */
-function isFinal(failure: TrainingFailure): boolean {
-  const { code, during } = failure;
-  const unreachable = code === 'timed_out' && during === 'returning';
-  return unreachable || code === 'authentication' || code === 'mismatch' || isOwnFailure(failure);
 }
 
 /** Joins and trains, and returns the hash of the parameters at the end. */
@@ -79,11 +72,12 @@ async function takePart(order: Order, visit: Visit): Promise<string> {
   try {
     const membership = await engine.join(requestOf(browserPlatform, { ...order, connectTimeout }));
     visit.during = 'training';
+    visit.seat = engine.seat;
     visit.returns = false;
     const { rank, size } = membership;
     const group = new Group(engine, membership);
     const { ring, text } = await group.placement();
-    const { guests, elastic } = engine.seat;
+    const { guests, elastic } = visit.seat;
     tell({ kind: 'joined', rank, size, guests, elastic, order: ring, placement: text });
     const trainer = new Trainer(engine.module as TrainerModule, engine.memory, rank, size);
     await train(group, trainer, tell);

@@ -3,7 +3,7 @@ import { type AverageOptions, averageSettings } from './gradients.js';
 import type { Group } from './group.js';
 import type { JoinOptions } from './join.js';
 import { evenRows } from './parts.js';
-import { joinPersistently, joinWith, underSignals } from './reform.js';
+import { isAnotherGuest, joinPersistently, joinWith, underSignals } from './reform.js';
 import { StateValues } from './state_values.js';
 import type { Tree } from './trees.js';
 import { flatten } from './trees.js';
@@ -263,12 +263,7 @@ export class ElasticLoop {
     if (!this.#world?.world.elastic || this.#options.rejoin === false || this.#isApplying || !(error instanceof RingletError)) return false;
     if (error instanceof InvalidArgument || error instanceof AuthenticationError || error instanceof AbortError) return false;
     // All are told of another guest that does not train the same, and it leaves.
-    return !(error instanceof MismatchError) || this.#isAnotherGuest(error.rank);
-  }
-
-  #isAnotherGuest(rank: number): boolean {
-    const world = this.#world?.world;
-    return world !== undefined && rank >= world.size - world.guests && rank !== world.rank;
+    return !(error instanceof MismatchError) || isAnotherGuest(error.rank, this.#world.world);
   }
 
   async #leaveWorld(): Promise<void> {

@@ -1,5 +1,5 @@
 import { checkCall, checkSignal } from './calls.js';
-import type { Engine, Progress, WorldState } from './engine.js';
+import type { Engine, Progress, Seat, WorldState } from './engine.js';
 import { AbortError, Cancelled, InvalidArgument, PeerLost, ProtocolError, RingletError, Timeout, toError } from './errors.js';
 import type { Group } from './group.js';
 import type { JoinOptions } from './join.js';
@@ -153,6 +153,11 @@ export async function joinPersistently(join: Join, signal: AbortSignal, cause: R
 function passes(error: unknown, isReached: boolean): boolean {
   if (error instanceof PeerLost || error instanceof Cancelled) return true;
   return isReached && (error instanceof Timeout || error instanceof ProtocolError);
+}
+
+/** Whether the rank is a guest other than this side, in the world with this place of this side's. */
+export function isAnotherGuest(rank: number, seat: Seat | undefined): boolean {
+  return seat !== undefined && rank >= seat.size - seat.guests && rank !== seat.rank;
 }
 
 /** What the program is told where this side cannot go on. */

@@ -1,4 +1,4 @@
-import { isOwnFailure, type TrainingFailure } from '../news.js';
+import { isAnotherVersion, isOwnFailure, type TrainingFailure } from '../news.js';
 
 /** Explains a failure to a person: what happened, what to do, and whether another token or another try may help. */
 export interface Explanation {
@@ -18,6 +18,14 @@ export function explain(failure: TrainingFailure, mine: number, offline: boolean
       mayTryAgain: false,
     };
   }
+  if (isAnotherVersion(failure)) {
+    return {
+      headline: 'The ranks do not fit together',
+      advice: 'Reload this page, so that it is the one that the training serves now, and start again.',
+      askForToken: false,
+      mayTryAgain: true,
+    };
+  }
   if (failure.during === 'returning') {
     return {
       headline: 'The training cannot be reached any more',
@@ -32,6 +40,8 @@ export function explain(failure: TrainingFailure, mine: number, offline: boolean
 /** Says why this tab joins a group again that goes on without it. */
 export function explainReturn(failure: TrainingFailure, mine: number, offline: boolean): Pick<Explanation, 'headline' | 'advice'> {
   const advice = 'If the others go on, this tab joins them again by itself.';
+  // The other one is told in the same way, and neither knows which of them the native ranks agree with.
+  if (failure.code === 'mismatch') return { headline: `Rank ${failure.rank} and this tab do not fit together`, advice };
   if (failure.slept || offline || (mine >= 0 && failure.rank === mine)) {
     return { headline: 'This tab was left out while it was away', advice };
   }
@@ -99,13 +109,6 @@ function explainTraining(failure: TrainingFailure, mine: number, away: boolean):
     };
   }
   if (failure.code === 'timed_out') return { headline: 'The others took too long', advice: again, ...common };
-  if (failure.code === 'mismatch') {
-    return {
-      headline: 'The ranks do not fit together',
-      advice: 'Reload this page, so that it is the one that the training serves now, and start again.',
-      ...common,
-    };
-  }
   if (failure.code === 'cancelled') return { headline: 'The training was stopped', advice: again, ...common };
   return { headline: 'The training stopped', advice: again, ...common };
 }

@@ -26,6 +26,7 @@ import { PlacedOperation } from './operations.js';
 import { StreamOrder } from './stream_order.js';
 import { strongToken } from './strong_token.js';
 import { type Completion, Tickets } from './tickets.js';
+import { timeoutForModule } from './timeouts.js';
 
 /** Makes an instance of a module. */
 export type ModuleFactory = (options: {
@@ -140,7 +141,7 @@ export class LocalEngine implements Engine {
       number,
       number,
     ];
-    const times = [request.connectTimeout, request.operationTimeout].map((time) => Math.ceil(time ?? 0));
+    const times = [request.connectTimeout, request.operationTimeout].map(timeoutForModule);
     const encrypt = request.encrypt === undefined ? -1 : Number(request.encrypt);
     const joining = this.#tickets.open(
       (ticket) => {
@@ -210,7 +211,7 @@ export class LocalEngine implements Engine {
     if (this.#closing !== undefined) return Promise.reject(this.#cancelled());
     return this.#tickets.open(
       (ticket) =>
-        this.#end ?? this.#refusal(this.module._ringlet_vote(ticket, group, Math.ceil(timeout ?? 0), Number(mine), Number(trains))),
+        this.#end ?? this.#refusal(this.module._ringlet_vote(ticket, group, timeoutForModule(timeout), Number(mine), Number(trains))),
       ({ code, value }) => code === 0 && value !== 0,
     );
   }
@@ -221,7 +222,7 @@ export class LocalEngine implements Engine {
     return this.#track(
       request,
       false,
-      (ticket) => this.module._ringlet_split(ticket, group, stream, Math.ceil(timeout ?? 0), color, key),
+      (ticket) => this.module._ringlet_split(ticket, group, stream, timeoutForModule(timeout), color, key),
       ({ code, value }) => (code === 0 && value > 0 ? this.#membershipOf(value) : undefined),
     );
   }

@@ -4,6 +4,7 @@ import { collectiveForms, inPlaceForms } from '../tables.js';
 import { countOf } from '../tensors.js';
 import type { Call, RingletModule } from './module.js';
 import type { ModuleMemory } from './module_memory.js';
+import { timeoutForModule } from './timeouts.js';
 
 /** An operation's elements in the module's memory for the duration of the operation. */
 export class PlacedOperation {
@@ -33,7 +34,7 @@ export class PlacedOperation {
   /** Calls the module, and returns its code. */
   start(module: RingletModule, ticket: number): number {
     const { kind, group, stream, timeout, peer = 0, counts, receiveCounts } = this.#operation;
-    const call: Call = [ticket, group, stream, Math.min(Math.ceil(timeout ?? 0), 0x7fffffff)];
+    const call: Call = [ticket, group, stream, timeoutForModule(timeout)];
     const main = this.#operation.input ?? this.#operation.output;
     const shape = main?.shape ?? [];
     const dtype = main === undefined ? 0 : factsOf(main.dtype).number;

@@ -26,6 +26,10 @@ test('each failure is told in plain words, with what to do', () => {
   assert.equal(headline({ code: 'io_error', rank: 1 }), 'The training stopped');
   assert.equal(headline({ code: 'cancelled' }), 'The training was stopped');
   assert.equal(headline({ code: 'mismatch' }), 'The ranks do not fit together');
+  assert.equal(headline({ code: 'mismatch', rank: 3, slept: true }, 3, true), 'The ranks do not fit together');
+  assert.equal(headline({ during: 'returning', code: 'mismatch' }), 'The ranks do not fit together');
+  assert.equal(headline({ during: 'returning', code: 'protocol_error' }), 'The ranks do not fit together');
+  assert.equal(headline({ during: 'looking', code: 'protocol_error' }, -1), 'The ranks do not fit together');
   assert.equal(headline({ during: 'looking', code: 'invalid_argument' }, -1), 'The group takes no more tabs');
   assert.equal(headline({ during: 'looking' }, -1), 'The group cannot be reached');
   assert.equal(headline({ during: 'looking', code: 'timed_out' }, -1), 'The group cannot be reached');
@@ -41,6 +45,7 @@ test('a tab that joins again says why', () => {
   assert.equal(headline({ rank: 2, slept: true }), 'This tab was left out while it was away');
   assert.equal(headline({ rank: 3 }), 'This tab was left out while it was away');
   assert.equal(headline({ rank: 0 }, true), 'This tab was left out while it was away');
+  assert.equal(headline({ code: 'mismatch', rank: 2, slept: true }), 'Rank 2 and this tab do not fit together');
   assert.equal(headline({ code: 'cancelled' }), 'Others are joining');
   assert.equal(headline({ during: 'waiting', rank: 2 }), 'The connection broke');
   const ended = explain(failure({ during: 'returning', code: 'timed_out' }), -1, false);

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LocalEngine } from '../../src/core/local_engine.js';
+import type { RingletModule } from '../../src/core/module.js';
+import type { Platform } from '../../src/platform.js';
+
+/** A module that starts whatever it is asked to, and notes the timeouts as it gets them: as an int32. */
+class TimedModule {
+  readonly timeouts: number[] = [];
+  readonly HEAPU8 = new Uint8Array(64);
+  readonly #note = (timeout: number): number => {
+    this.timeouts.push(timeout | 0);
+    return 0;
+  };
+  _ringlet_group_rank = (): number => 0;
+  _ringlet_vote = (_ticket: number, _group: number, timeout: number): number => this.#note(timeout);
+  _ringlet_split = (_ticket: number, _group: number, _stream: number, timeout: number): number => this.#note(timeout);
+  _ringlet_collective = (_ticket: number, _group: number, _stream: number, timeout: number): number => this.#note(timeout);
+}
+
+async function engineWith(module: TimedModule): Promise<LocalEngine> {
+  // A module without any imports or exports.
+  const empty = await WebAssembly.compile(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0));
+  const platform = { compile: async () => empty } as unknown as Platform;
+  return LocalEngine.make(
+    platform,
+    async () => module as unknown as RingletModule,
+    undefined,
+    false,
+    () => undefined,
+  );
+}
+
+test('a timeout that is too long for the module is the longest that it knows', async () => {
+  for (const [timeout, wanted] of [
+    [undefined, 0],
+    [1e-9, 1],
+    [2.5, 3],
+    [0x7fffffff, 0x7fffffff],
+    [2 ** 32, 0x7fffffff],
+    [2 ** 32 + 1, 0x7fffffff],
+    [1e12, 0x7fffffff],
+  ] as const) {
+    const module = new TimedModule();
+    const engine = await engineWith(module);
+    // None of them ends.
+    void engine.vote({ group: 1, mine: true, trains: false, timeout });
+    void engine.split({ group: 1, color: 0, key: 0, stream: 1, timeout });
+    void engine.run({ kind: 'barrier', group: 1, stream: 2, timeout });
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(module.timeouts, [wanted, wanted, wanted], `${timeout} ms`);
+  }
+});
