@@ -85,6 +85,19 @@ TEST_CASE("a rank that is given up is missed by those that start anew without it
   CHECK_THAT(outcome.err, Contains("ranks 0, 2 went on to the end without rank 1 (exited with code 7, started again once)"));
 }
 
+#ifdef __linux__
+TEST_CASE("what leaves its rank's process group leaves no zombie") {
+  // The rank looks for children of its parent, the launcher.
+  const Outcome outcome = run_script({"-n", "1"},
+                                     "for i in 1 2 3 4 5; do (setsid sleep 0.1 &); done; "
+                                     "for i in $(seq 200); do sleep 0.05; "
+                                     "left=$(cat /proc/[0-9]*/stat 2>/dev/null | grep '(sleep) [SZ] '$PPID' ' | wc -l); "
+                                     "[ $i -lt 20 ] || [ $left != 0 ] || exit 0; done; echo $left zombies; exit 1");
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out == "");
+}
+#endif
+
 TEST_CASE("SIGTERM ends a job whose ranks wait to be started again") {
   CommandProcess process(script_arguments({"--elastic", "1:2"}, "exit 3"));
   process.wait_for_stderr("is started again");

@@ -1,6 +1,7 @@
 #include "tools/agent/agent.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <ringlet/error.hpp>
@@ -11,6 +12,7 @@
 #include "tools/job/message_link.hpp"
 #include "tools/launch/local_crew.hpp"
 #include "tools/launch/local_machine.hpp"
+#include "tools/launch/uv_handles.hpp"
 
 namespace ringlet::agent {
 
@@ -31,6 +33,8 @@ Agent::Agent(UvLoop& loop, AgentOptions options, OnEvent on_event)
       authenticator_(options_.token),
       identity_(*options_.key, options_.name, options_.version),
       surveyor_(loop, network_, authenticator_, {&identity_, options_.group}, options_.find_machine) {
+  // What a job has left behind may end long after it.
+  child_signals_ = std::make_unique<launch::UvSignal>(loop_.uv(), SIGCHLD, [](int) { launch::reap_adopted(); });
   incoming_ = std::make_unique<IncomingLinks>(loop_, authenticator_);
   incoming_->set_expected(LinkRequest::Kind::agent);
   incoming_->set_on_link([this](std::unique_ptr<Link> link) { take(std::move(link)); });

@@ -18,6 +18,10 @@
 #include "transport/crypto/token_authenticator.hpp"
 #include "transport/uv/uv_network.hpp"
 
+namespace ringlet::launch {
+class UvSignal;
+}
+
 namespace ringlet::agent {
 
 /// Where an agent listens, unless it is told otherwise: the number is that of discovery's UDP port, so that a firewall needs one rule for
@@ -96,6 +100,7 @@ class Agent final : private job::SessionHost {
   TokenAuthenticator authenticator_;
   const LinkIdentity identity_;
   Surveyor surveyor_;
+  std::unique_ptr<launch::UvSignal> child_signals_;
   std::unique_ptr<IncomingLinks> incoming_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::unique_ptr<Listener> rank_listener_;  // closes what it takes; it shows whether the ranks' ports can be reached

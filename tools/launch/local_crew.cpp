@@ -115,7 +115,10 @@ void LocalCrew::start_ranks() {
       events_.on_notice("the guard process was ended; should its starter be killed now, processes of the ranks can stay behind");
     });
   });
-  child_signals_.emplace(loop_.uv(), SIGCHLD, [this](int) { later([this] { note_stops(); }); });
+  child_signals_.emplace(loop_.uv(), SIGCHLD, [this](int) {
+    reap_adopted();
+    later([this] { note_stops(); });
+  });
   PipeEnds failures = open_pipe(UV_NONBLOCK_PIPE, 0);
   failures_ = std::move(failures.read_end);
   failure_reports_ = std::move(failures.write_end);

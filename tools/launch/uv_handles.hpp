@@ -101,4 +101,8 @@ class UvProcess : public UvHandle<uv_process_t, std::int64_t, int> {
   int pid() { return handle()->pid; }
 };
 
+/// Waits for those children of this process that have ended and that no UvProcess stands for: descendants of ranks that have left their
+/// process group, and that adopt_orphans() has made children. Belongs to the loop's thread; to be called at SIGCHLD.
+void reap_adopted();
+
 }  // namespace ringlet::launch

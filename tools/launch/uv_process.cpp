@@ -1,3 +1,7 @@
+#include <sys/wait.h>
+
+#include <set>
+
 #include "tools/launch/uv_handles.hpp"
 
 namespace ringlet::launch {
@@ -11,7 +15,21 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return result;
 }
 
+/// The processes that libuv waits for.
+std::set<pid_t>& running() {
+  static std::set<pid_t> processes;
+  return processes;
+}
+
 }  // namespace
+
+void reap_adopted() {
+  for (siginfo_t ended{}; ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0; ended = {}) {
+    // Those behind it are reaped when libuv has seen this one.
+    if (running().count(ended.si_pid) != 0) return;
+    ::waitpid(ended.si_pid, nullptr, WNOHANG);
+  }
+}
 
 int UvProcess::spawn(uv_loop_t* loop, ChildOptions child, std::function<void(std::int64_t, int)> on_exit) {
   std::vector<char*> arguments = pointers_to(child.arguments);
@@ -30,11 +48,16 @@ int UvProcess::spawn(uv_loop_t* loop, ChildOptions child, std::function<void(std
   options.flags = UV_PROCESS_DETACHED;
   options.stdio = stdio.data();
   options.stdio_count = static_cast<int>(stdio.size());
-  options.exit_cb = [](uv_process_t* process, std::int64_t status, int signal_number) { fire(process, status, signal_number); };
+  options.exit_cb = [](uv_process_t* process, std::int64_t status, int signal_number) {
+    running().erase(process->pid);
+    reap_adopted();
+    fire(process, status, signal_number);
+  };
   set_callback(std::move(on_exit));
   const int error = uv_spawn(loop, handle(), &options);
   // uv_spawn registers the handle with the loop before it can fail.
   mark_initialised();
+  if (error == 0) running().insert(pid());
   return error;
 }
 
