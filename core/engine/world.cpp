@@ -12,10 +12,8 @@ namespace {
 
 constexpr Duration kTick = Duration::milliseconds(50);
 constexpr std::size_t kMaxUnreadAnswers = 64;
-// How long a guest waits to be told why a relayed link broke, before it blames the other guest.
-constexpr Duration kWordOfRelay = Duration::milliseconds(500);
-// Within which this side's end of a link leaves, where the peer has ended its own.
-constexpr Duration kTimeToEnd = Duration::seconds(1);
+constexpr Duration kWordOfRelay = Duration::milliseconds(500);  // until a guest blames the other one for a relayed link that broke
+constexpr Duration kTimeToEnd = Duration::seconds(1);           // for this side's end of a link to leave, where the peer has ended its own
 
 }  // namespace
 
@@ -286,14 +284,10 @@ void World::fail(const Status& status) {
   if (failure_handler_) loop_.defer([handler = std::exchange(failure_handler_, nullptr), reason = failure_] { handler(reason); });
 }
 
-/// A guest that calls something else than the native ranks is told so, since it would do the same again if it came back.
-const Status& World::reason_for(int peer) const {
-  const bool concerned = !options_.is_guest(peer) || peer == guests_mismatch_.rank();
-  return !guests_mismatch_.ok() && concerned ? guests_mismatch_ : failure_;
-}
-
 void World::send_end(Session& session) {
-  const wire::Abort end = wire::to_abort(reason_for(session.peer()));
+  // A guest that calls something else than the native ranks is told so, since it would do the same again if it came back.
+  const bool of_mismatch = !options_.is_guest(session.peer()) || session.peer() == guests_mismatch_.rank();
+  const wire::Abort end = wire::to_abort(of_mismatch && !guests_mismatch_.ok() ? guests_mismatch_ : failure_);
   // A guest's world is one epoch.
   if (options_.elastic && !options_.is_guest(session.peer()))
     return ringlet::send_control(session, wire::Revoke{options_.epoch, end.code, end.rank, end.text});

@@ -165,7 +165,6 @@ class World final : private SessionOwner, private GroupHost {
   void on_goodbye(int peer);
   void on_relayed_link_lost(int peer, const Status& status);
   Status as_loss(const Status& status) const;
-  const Status& reason_for(int peer) const;
   /// Tells a peer why the world has failed, as its last message to it.
   void send_end(Session& session);
   /// Nothing can be heard from the rank any more.

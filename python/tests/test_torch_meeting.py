@@ -140,7 +140,7 @@ for turn in range(2):
     )
     done = torchrun("--nproc-per-node", 2, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", program)
     assert done.returncode == 0 and done.stdout.count("passed 0") == 4 and "passed 1" not in done.stdout, done.stdout
-    assert done.stdout.count("late: Ringlet: [Rank 0]: Rank 1 failed to pass") == 2, done.stdout
+    assert done.stdout.count("late: [Rank 0]: Rank 1 failed to pass") == 2, done.stdout
 
 
 def test_a_timeout_of_years(tmp_path):
