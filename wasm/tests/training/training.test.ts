@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
 import { after, before, test as nodeTest, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { desktop, openPage, phone, screenshot, startChromium, type WatchedPage } from '../browser/chromium.js';
@@ -39,8 +40,17 @@ async function begin(context: TestContext, options: ServeOptions, where = browse
 const underWay = (page: Page): Promise<void> => page.locator('#step', { hasText: /^[1-9]\d* of/ }).waitFor({ timeout: 60_000 });
 const noComplaints = (tabs: readonly WatchedPage[]): void => tabs.forEach(({ complaints }) => assert.deepEqual(complaints, []));
 
-// An interpreter with the package ringlet in it, such as build/python/test-cp312/bin/python.
-const python = process.env['RINGLET_PYTHON'];
+/** An interpreter that has the package ringlet: the one named by RINGLET_PYTHON, or the first of those that scripts/wheel has tested with. */
+function pythonWithRinglet(): string | undefined {
+  const named = process.env['RINGLET_PYTHON'];
+  if (named !== undefined) return named;
+  const built = existsSync('build/python') ? readdirSync('build/python') : [];
+  const interpreters = built.filter((name) => name.startsWith('test-')).map((name) => `build/python/${name}/bin/python`);
+  return interpreters.find((path) => existsSync(path));
+}
+
+const python = pythonWithRinglet();
+const noPython = python === undefined && 'no Python has ringlet: run scripts/wheel, or name an interpreter by RINGLET_PYTHON';
 
 type Report = Awaited<ReturnType<Served['report']>>;
 
@@ -108,7 +118,7 @@ const inPython = (steps: number): string[] => {
 
 nodeTest(
   'a program in Python and two tabs train one model',
-  { timeout: 240_000, skip: python === undefined && 'RINGLET_PYTHON names no interpreter' },
+  { timeout: 240_000, skip: noPython },
   async (context) => {
     await trainsToTheEnd(context, { ranks: 1, browsers: 2, steps: 40, elastic: false, program: inPython(40) }, 'python-2-tabs');
   },
@@ -116,7 +126,7 @@ nodeTest(
 
 nodeTest(
   'two ranks of a program in Python and a tab train with few averages',
-  { timeout: 240_000, skip: python === undefined && 'RINGLET_PYTHON names no interpreter' },
+  { timeout: 240_000, skip: noPython },
   async (context) => {
     const program = [...inPython(100), '--inner-steps', '10'];
     const report = await trainsToTheEnd(context, { ranks: 2, browsers: 1, steps: 100, elastic: false, program }, 'python-few-averages');
