@@ -73,7 +73,8 @@ class Reporter {
     report_.mode = name_of(options.mode);
     if (speaks_) loss_log_.begin(options.resume);
     if (!options.log_hashes.empty())
-      hash_log_.open(fmt::format("{}.{}", options.log_hashes.string(), group.rank()), "--log-hashes", options.resume);
+      // A rank that has joined may have begun this file before it failed and was started again.
+      hash_log_.open(own_file(options.log_hashes, group.rank(), group.epoch(), joins), "--log-hashes", options.resume || joins);
   }
 
   void begin(const Trainer& trainer, std::size_t text_bytes) {

@@ -172,7 +172,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->check(problem_of_name);
   app.add_option(
          "--log-hashes", options.log_hashes,
-         "Whenever the ranks compare their parameters, each writes the step and its own hash to this file, its rank behind the name")
+         "Whenever the ranks compare their parameters, each writes the step and its own hash to this file, behind its name the number "
+         "that the launcher has given the rank")
       ->check(problem_of_name);
   app.add_option("--trace", options.trace,
                  "Write what this rank does when to FILE, which opens in ui.perfetto.dev; a rank among several writes its part beside it. "
