@@ -304,4 +304,8 @@ TEST_CASE("the trainer refuses what it cannot use") {
   refused(1, text, {"--checkpoint-every", "5"}, "--checkpoint DIR");
   refused(1, text, {"--checkpoint", directory.path(), "--checkpoint-every", "0"}, "from 1 to");
   refused(2, text, {"--checkpoint", directory.path() + "/none", "--resume"}, "no checkpoint in " + directory.path() + "/none");
+  if (!std::filesystem::exists("/dev/full")) return;
+  const Outcome help = run_command({"launch", "-n", "1", "--", "/bin/sh", "-c", TRAIN_TEXT " --help >/dev/full"});
+  CHECK(help.exit_code == 1);
+  CHECK_THAT(help.err, Contains("cannot write to standard output"));
 }

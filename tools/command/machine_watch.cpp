@@ -14,6 +14,7 @@
 #include "tools/command/standard_output.hpp"
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/subcommand.hpp"
+#include "tools/command/table.hpp"
 #include "tools/command/this_machine.hpp"
 
 namespace ringlet::command {
@@ -190,9 +191,8 @@ void MachineWatch::draw() {
     lines.resize(most - 1);
     lines.push_back(fmt::format("and {} more", hidden));
   }
-  if (shown.empty())
-    lines.back() = fmt::format("nobody yet; listening on {}", agent::names_of(datagrams_.interfaces())).substr(0, size.ws_col);
-  for (const std::string& job : jobs) lines.push_back(job.substr(0, size.ws_col));
+  if (shown.empty()) lines.back() = cut(fmt::format("nobody yet; listening on {}", agent::names_of(datagrams_.interfaces())), size.ws_col);
+  for (const std::string& job : jobs) lines.push_back(cut(job, size.ws_col));
   std::string text = drawn_lines_ == 0 ? std::string() : fmt::format("\x1b[{}A\r\x1b[J", drawn_lines_);
   for (const std::string& line : lines) text += line + "\n";
   drawn_lines_ = lines.size();
