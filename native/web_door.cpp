@@ -15,8 +15,6 @@ namespace ringlet::native {
 
 namespace {
 
-constexpr std::int64_t kMaxPageBytes = 256 << 20;
-
 [[noreturn]] void refuse_page(const std::string& reason) {
   throw InvalidArgument({Errc::invalid_argument, "the page of RINGLET_PAGE_FD: " + reason});
 }
@@ -27,8 +25,8 @@ web::PageBundle read_page(const UniqueFd& file) {
   if (!file) return {};
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) refuse_page(std::strerror(errno));
-  if (!S_ISREG(status.st_mode) || status.st_size > kMaxPageBytes)
-    refuse_page(fmt::format("it must be a file of at most {} bytes; it is set by `ringlet serve`", kMaxPageBytes));
+  if (!S_ISREG(status.st_mode) || static_cast<std::uint64_t>(status.st_size) > web::PageBundle::kMaxPackedBytes)
+    refuse_page(fmt::format("it must be a file of at most {} bytes; it is set by `ringlet serve`", web::PageBundle::kMaxPackedBytes));
   std::vector<std::byte> packed(static_cast<std::size_t>(status.st_size));
   std::size_t done = 0;
   while (done < packed.size()) {

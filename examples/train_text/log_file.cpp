@@ -3,15 +3,30 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 
 #include "input_error.hpp"
 
 namespace train_text {
+namespace {
+
+std::uintmax_t size_of(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  return error ? 0 : size;
+}
+
+}  // namespace
 
 void LogFile::open(const std::filesystem::path& path, const char* option, bool appends) {
   name_ = fmt::format("{} ({})", path.string(), option);
-  file_.reset(std::fopen(path.c_str(), appends ? "a" : "w"));
+  path_ = path;
+  std::error_code error;
+  // Not by "w": what another process has appended by then would be overwritten.
+  if (!appends && std::filesystem::is_regular_file(path, error)) std::filesystem::resize_file(path, 0, error);
+  file_.reset(std::fopen(path.c_str(), "a"));
+  end_ = size_of(path);
   if (!file_)
     throw InputError(
         fmt::format("cannot write {}: {}; choose another file for {}", path.string(), std::generic_category().message(errno), option));
@@ -28,8 +43,11 @@ void LogFile::open_late(const std::filesystem::path& path, const char* option, b
 
 void LogFile::write(std::string_view line) {
   if (!file_) return;
-  if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() || std::fflush(file_.get()) != 0) give_up(errno);
+  if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() || std::fflush(file_.get()) != 0) return give_up(errno);
+  if (const long end = std::ftell(file_.get()); end > 0) end_ = static_cast<std::uintmax_t>(end);
 }
+
+bool LogFile::has_grown() const { return size_of(path_) > end_; }
 
 void LogFile::close() {
   // Some file systems say only now that the disk was full.
@@ -41,6 +59,12 @@ void LogFile::give_up(int error) {
   file_.reset();
   fmt::print(stderr, "train_text: cannot write to {}: {}; training goes on, and this log ends here\n", name_,
              std::generic_category().message(error));
+}
+
+std::filesystem::path own_file(const std::filesystem::path& log, int rank, int epoch, bool joins) {
+  const char* given = std::getenv("RINGLET_RANK");
+  const std::string number = given != nullptr ? given : joins ? fmt::format("{}.{}", rank, epoch) : std::to_string(rank);
+  return log.string() + "." + number;
 }
 
 }  // namespace train_text

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -18,6 +19,8 @@ class LogFile {
   /// Nothing happens where it is not open.
   void write(std::string_view line);
   void close();
+  /// Whether another process has written to it since this one did. Costs a call of the system.
+  bool has_grown() const;
   bool is_open() const { return file_ != nullptr; }
   /// Whether something could not be written.
   bool has_failed() const { return has_failed_; }
@@ -30,8 +33,14 @@ class LogFile {
   void give_up(int error);
 
   std::unique_ptr<std::FILE, Closer> file_;
+  std::filesystem::path path_;
   std::string name_;
+  std::uintmax_t end_ = 0;  // of what has been written, or was there
   bool has_failed_ = false;
 };
+
+/// The file that a process has for itself beside those of other ranks: `log` with the number behind it that its launcher has given it,
+/// which stays its own where ranks are numbered anew. Without a launcher this is its rank, and the epoch in which it has joined others.
+std::filesystem::path own_file(const std::filesystem::path& log, int rank, int epoch, bool joins);
 
 }  // namespace train_text

@@ -39,6 +39,7 @@ void LossLog::begin(bool appends) {
 
 void LossLog::take_over(int committed) {
   if (path_.empty()) return;
+  last_of_others_ = -1;
   const End end = end_of(path_);
   last_written_ = end.step;
   file_.open_late(path_, kOption, true);
@@ -56,6 +57,9 @@ void LossLog::add(int step, double loss) {
 
 void LossLog::write(int step, double loss) {
   if (!file_.is_open()) return;
+  // The others have gone on without this rank, which has not learned of it yet.
+  if (file_.has_grown()) last_of_others_ = end_of(path_).step;
+  if (step <= last_of_others_) return;
   // A file that ends later than the rank before this one can have got is that of another run.
   if (step <= last_written_ && last_written_ < round_end(step)) return;
   last_written_ = -1;

@@ -37,6 +37,7 @@ class LossLog {
   LogFile file_;
   std::vector<std::pair<int, double>> kept_;  // since the last commit
   int last_written_ = -1;                     // by the rank before this one, until this one has got further
+  int last_of_others_ = -1;                   // by the ranks that have gone on without this one
 };
 
 }  // namespace train_text

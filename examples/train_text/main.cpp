@@ -31,13 +31,14 @@ constexpr int kFailure = 1;
 constexpr int kWrongInput = 2;
 
 // Rank 0 reads its text before it meets the other ranks, so that a mistyped file name does not make them wait. The environment says which
-// rank this is.
+// rank this is, by the first of these variables that is set. The library looks closer; where it finds this to be rank 0 after all, the text
+// is read when they have met.
 bool is_first_rank() {
-  const auto says_another = [](const char* variable) {
-    const char* rank = std::getenv(variable);
-    return rank != nullptr && std::string_view(rank) != "0";
-  };
-  return std::getenv("RINGLET_JOIN") == nullptr && !says_another("RINGLET_RANK") && !says_another("MLX_RANK");
+  if (std::getenv("RINGLET_JOIN") != nullptr) return false;
+  for (const char* variable :
+       {"RINGLET_RANK", "MLX_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "JOB_COMPLETION_INDEX"})
+    if (const char* rank = std::getenv(variable)) return std::string_view(rank) == "0";
+  return true;
 }
 
 /// Ranks that are lost do not end a run, unless the environment says otherwise. Where browsers take part, `ringlet serve` says so: others
@@ -73,7 +74,8 @@ class Reporter {
     report_.mode = name_of(options.mode);
     if (speaks_) loss_log_.begin(options.resume);
     if (!options.log_hashes.empty())
-      hash_log_.open(fmt::format("{}.{}", options.log_hashes.string(), group.rank()), "--log-hashes", options.resume);
+      // A rank that has joined may have begun this file before it failed and was started again.
+      hash_log_.open(own_file(options.log_hashes, group.rank(), group.epoch(), joins), "--log-hashes", options.resume || joins);
   }
 
   void begin(const Trainer& trainer, std::size_t text_bytes) {

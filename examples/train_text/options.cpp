@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,12 @@ CLI::Option* add_number(CLI::App& app, const std::string& names, T& value, T lea
 
 CLI::Option* add_number(CLI::App& app, const std::string& names, int& value, Range range, const std::string& description) {
   return add_number(app, names, value, range.least, range.most, description);
+}
+
+void check_outer_options(const CLI::App& app, const Options& options) {
+  for (const char* name : {"--fragments", "--overlap", "--outer-lr", "--outer-momentum"})
+    if (options.inner_steps == 0 && app.get_option(name)->count() > 0)
+      throw InputError(fmt::format("{} goes with --inner-steps of 1 or more", name));
 }
 
 void check(const Options& options) {
@@ -145,7 +152,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->check(CLI::IsMember({"auto", "even", "measured"}))
       ->capture_default_str();
   add_number(app, "--check-every", options.check_every, kStepsOrNone,
-             "Steps between two comparisons of the ranks' parameters; 0: only at the end");
+             "Steps between two comparisons of the ranks' parameters; 0, and with --inner-steps: only at the end");
   app.add_option("--wire,--communication-type", communication_type,
                  "Type of the gradients on the network: none keeps f32; int8 and int4 are in blocks with one scale, with error feedback")
       ->check(CLI::IsMember(communication_types()))
@@ -172,7 +179,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->check(problem_of_name);
   app.add_option(
          "--log-hashes", options.log_hashes,
-         "Whenever the ranks compare their parameters, each writes the step and its own hash to this file, its rank behind the name")
+         "Whenever the ranks compare their parameters, each writes the step and its own hash to this file, behind its name the number "
+         "that the launcher has given the rank")
       ->check(problem_of_name);
   app.add_option("--trace", options.trace,
                  "Write what this rank does when to FILE, which opens in ui.perfetto.dev; a rank among several writes its part beside it. "
@@ -190,7 +198,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
+    std::cout << app.help() << std::flush;
+    if (!std::cout) throw std::runtime_error("cannot write to standard output");
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
     throw InputError(fmt::format("{} (see --help)", error.what()));
@@ -205,6 +214,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   for (const auto& [name, value] : named_values(options)) {
     if (app.get_option("--" + name)->count() > 0) options.given.push_back(name);
   }
+  check_outer_options(app, options);
   check(options);
   if (every->count() > 0 && options.checkpoint.empty())
     throw InputError("--checkpoint-every needs --checkpoint DIR, the folder to save in");

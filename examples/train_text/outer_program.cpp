@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,17 +26,18 @@ constexpr const char* kLogHashes = "--log-hashes";
 /// What rank 0 prints, and the logs.
 class OuterReporter {
  public:
-  OuterReporter(const Options& options, const Corpus& corpus, const ringlet::Group& group)
+  OuterReporter(const Options& options, const Corpus& corpus, const ringlet::Group& group, bool joins)
       : options_(options),
         out_(options.json ? stderr : stdout),
         speaks_(group.rank() == 0),
+        hash_file_(own_file(options.log_hashes, group.rank(), group.epoch(), joins)),
         loss_log_(options.log_losses, steps_between_averages(options)) {
     report_.ranks = group.size();
     report_.unigram_entropy = unigram_entropy(corpus.text());
     report_.mode = "outer";
     if (speaks_) loss_log_.begin(options.resume);
     // It is written at the end alone; a folder that is missing is better told now.
-    if (!options.log_hashes.empty()) LogFile().open(hash_file(group.rank()), kLogHashes, true);
+    if (!options.log_hashes.empty()) LogFile().open(hash_file_, kLogHashes, true);
   }
 
   void begin(OuterTraining& training, const ringlet::Group& group, std::size_t text_bytes) {
@@ -91,7 +93,7 @@ class OuterReporter {
     report_.parameter_hash = training.parameter_hash();
     report_.parameter_bytes_per_rank = training.replica().parameter_bytes() + training.outer_bytes();
     report_.optimizer_bytes_per_rank = training.replica().optimizer_bytes();
-    const bool logs_are_whole = end_logs(training.world().rank());
+    const bool logs_are_whole = end_logs();
     if (training.world().rank() != 0) return logs_are_whole;
     report_.last_validation_loss = training.validate();
     const std::string sample =
@@ -118,13 +120,11 @@ class OuterReporter {
     loss_log_.stop();
   }
 
-  std::string hash_file(int rank) const { return fmt::format("{}.{}", options_.log_hashes.string(), rank); }
-
-  bool end_logs(int rank) {
+  bool end_logs() {
     loss_log_.close();
     LogFile hash_log;
     if (!options_.log_hashes.empty()) {
-      hash_log.open_late(hash_file(rank), kLogHashes, options_.resume);
+      hash_log.open_late(hash_file_, kLogHashes, options_.resume);
       hash_log.write(fmt::format("{} {}\n", options_.steps, in_hexadecimal(report_.parameter_hash)));
       hash_log.close();
     }
@@ -134,6 +134,7 @@ class OuterReporter {
   const Options& options_;
   std::FILE* out_;
   bool speaks_;
+  std::filesystem::path hash_file_;
   LossLog loss_log_;
   Report report_;
   std::optional<Progress> progress_;
@@ -143,7 +144,7 @@ class OuterReporter {
 }  // namespace
 
 bool run_outer(const Options& options, const Corpus& corpus, ringlet::Group group, bool joins) {
-  OuterReporter reporter(options, corpus, group);
+  OuterReporter reporter(options, corpus, group, joins);
   OuterTraining training(options, corpus, group, joins, [&](const ringlet::MembershipChange& change) { reporter.changed(change); });
   reporter.begin(training, std::exchange(group, ringlet::Group()), corpus.text().size());
   training.run([&](const ringlet::InnerStep& step, double loss) { reporter.took_step(training, step, loss); });

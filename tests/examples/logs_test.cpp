@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <fstream>
 #include <input_error.hpp>
 #include <loss_log.hpp>
@@ -69,6 +70,33 @@ TEST_CASE("the next rank 0 writes the losses that the one before it has not writ
   // It had a folder of its own, or the disk was full.
   CHECK(after_loss_of_rank_0(0, 6) == "4 2\n5 2\n6 2\n7 2\n8 2\n9 2\n");
   CHECK(after_loss_of_rank_0(6, 6, "6 ") == "0 1\n1 1\n2 1\n3 1\n4 1\n5 1\n6 \n6 2\n7 2\n8 2\n9 2\n");
+}
+
+TEST_CASE("rank 0 that was stopped writes nothing that the next one has written meanwhile") {
+  const Folder folder;
+  folder.write("losses", "of another run\n");
+  LossLog first(folder.path() / "losses", 1), next(folder.path() / "losses", 1);
+  first.begin(false);
+  add_steps(first, 0, 3, 1);
+  add_steps(next, 0, 3, 2);
+  next.take_over(3);
+  add_steps(next, 3, 8, 2);
+  add_steps(first, 3, 4, 1);
+  add_steps(next, 8, 9, 2);
+  // Now it has learned it, has joined the others, and is rank 0 again.
+  next.stop();
+  first.take_over(9);
+  add_steps(first, 9, 10, 1);
+  CHECK(contents(folder.path() / "losses") == "0 1\n1 1\n2 1\n3 2\n4 2\n5 2\n6 2\n7 2\n8 2\n9 1\n");
+}
+
+TEST_CASE("a rank has a file of its own whatever its rank is later") {
+  ::unsetenv("RINGLET_RANK");
+  CHECK(own_file("log", 2, 0, false) == "log.2");
+  CHECK(own_file("log", 2, 3, true) == "log.2.3");
+  ::setenv("RINGLET_RANK", "0", 1);
+  CHECK(own_file("log", 2, 3, true) == "log.0");
+  ::unsetenv("RINGLET_RANK");
 }
 
 TEST_CASE("a file of another run hides no losses") {

@@ -41,6 +41,14 @@ TEST_CASE("a number that an option cannot have is refused with what is possible"
   CHECK(parse({"--inner-steps", "5", "--outer-momentum", "0"}).outer_momentum == 0);
 }
 
+TEST_CASE("an option of few averages is refused without them") {
+  for (const std::string option : {"--fragments", "--overlap", "--outer-lr", "--outer-momentum"}) {
+    CAPTURE(option);
+    CHECK_THROWS_WITH(parse({option, "1"}), Contains(option));
+    CHECK_THROWS_WITH(parse({"--inner-steps", "0", option, "1"}), Contains(option + " goes with --inner-steps of 1 or more"));
+  }
+}
+
 TEST_CASE("settings that another rank sends have the same limits") {
   Settings settings;
   CHECK(problem_of(settings).empty());

@@ -134,5 +134,12 @@ TEST_CASE("a folder is packed with all that is in it, but nothing hidden") {
   CHECK(find("/strange.xyz")->content_type == "application/octet-stream");
   CHECK(find("/strange.xyz")->plain.empty());
   for (const char* path : {"/.secret", "/.hidden/file.txt", "/parts", "/parts/", "/../index.html"}) CHECK(find(path) == nullptr);
+  std::ofstream(root / "gr\u00fcn & 100%.txt") << "u";
+  CHECK(web::PageBundle::unpack(pack_page_folder(root.string())).value().find("/gr\u00fcn & 100%.txt") != nullptr);
+  for (const char* name : {"ring", "line\nfeed", "gr\xfcn"}) {
+    std::ofstream(root / name) << "x";
+    CHECK_THROWS_WITH(pack_page_folder(root.string()), Catch::Contains("browsers cannot ask for"));
+    std::filesystem::remove(root / name);
+  }
   CHECK_THROWS_WITH(pack_page_folder((root / "parts").string()), Catch::Contains("there is no index.html"));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 
@@ -85,6 +86,24 @@ TEST_CASE("serve tells mistakes with their value") {
   CHECK_THAT(run_command({"serve", "--help"}).out, Contains("Example:\n  ringlet serve "));
 }
 
+TEST_CASE("serve refuses a folder that cannot be served") {
+  const auto err_of = [](const std::string& folder) {
+    const Outcome outcome = run_command({"serve", "--port", "0", "--page", folder, "--", "true"});
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.err, StartsWith("ringlet serve: --page: "));
+    return outcome.err;
+  };
+  CHECK_THAT(err_of("/no/such"), Contains("'/no/such' is no page: there is no index.html in it"));
+  const Page page;
+  const std::string large = page.directory.path() + "/weights.bin", unnamed = page.directory.path() + "/gr\xfcn.txt";
+  std::ofstream(unnamed) << "latin";
+  CHECK_THAT(err_of(page.directory.path()), Contains("/gr?n.txt': its name has to be UTF-8"));
+  std::filesystem::remove(unnamed);
+  std::ofstream(large) << "weights";
+  std::filesystem::resize_file(large, 257 << 20);
+  CHECK_THAT(err_of(page.directory.path()), Contains("/weights.bin' makes it too much") && Contains("256 MiB"));
+}
+
 TEST_CASE("serve says what keeps it from starting") {
   const Page page;
   const auto err_of = [](const std::vector<std::string>& options) {
@@ -96,7 +115,6 @@ TEST_CASE("serve says what keeps it from starting") {
     CHECK_THAT(outcome.err, StartsWith("ringlet serve: "));
     return outcome.err;
   };
-  CHECK_THAT(err_of({"--page", "/no/such"}), Contains("'/no/such' is no page: there is no index.html in it"));
   CHECK_THAT(err_of({"--page", page.directory.path(), "--host", "203.0.113.77"}),
              Contains("203.0.113.77") && Contains("not an address of this machine"));
   CHECK_THAT(err_of({"--page", page.directory.path(), "--host", "name"}), Contains("name") && Contains("no numeric address"));

@@ -194,6 +194,8 @@ TEST_CASE("mistakes of discover and up are told, exit code 2") {
       {{"discover", "--once", "--peer", "a b"}, "--peer a b: write HOST or HOST:PORT"},
       {{"discover", "--once", "--peer", "host:0"}, "--peer host:0"},
       {{"discover", "--once", "--wait", "-1"}, "--wait -1"},
+      {{"discover", "--group", ""}, "--group ''"},
+      {{"doctor", "--group", ""}, "--group ''"},
       {{"discover", "extra"}, "extra"},
   };
   for (const auto& [arguments, told] : mistakes) {
@@ -202,5 +204,6 @@ TEST_CASE("mistakes of discover and up are told, exit code 2") {
     CHECK(outcome.exit_code == 2);
     CHECK_THAT(outcome.err, Contains(told));
   }
+  CHECK_THAT(run_command({"doctor", "--help"}).out, Contains("nobody-in-group"));
   for (const char* name : {"up", "discover"}) CHECK_THAT(run_command({name, "--help"}).out, Contains("Example:\n  ringlet "));
 }

@@ -274,6 +274,22 @@ TEST_CASE("an agent is ended by its owner: its job is told so, and ends") {
   home.end();
 }
 
+TEST_CASE("an agent whose lines nobody reads any more keeps its jobs, and says goodbye when they have ended") {
+  if (!networks_are_here()) return;
+  const Home home;
+  home.agents[1]->close_stdout();
+  const Process job = home.run({}, {RINGLET_COLLECTIVE_LOOP});
+  for (int rank = 0; rank < 3; ++rank) job->wait_for_stdout("[" + std::to_string(rank) + " host" + std::to_string(rank + 1) + "] met");
+  home.agents[1]->wait_for_stderr("ringlet up: its lines cannot be written any more; it ends when no job runs here");
+  job->send(SIGTERM);
+  CHECK(job->finish().exit_code == 128 + SIGTERM);
+  const Outcome outcome = home.agents[1]->finish();
+  CAPTURE(outcome.err);
+  CHECK(outcome.exit_code == 128 + SIGPIPE);
+  CHECK_THAT(outcome.err, Contains("cannot write to standard output: Broken pipe"));
+  home.agents[2]->wait_for_stdout("host2 left");
+}
+
 TEST_CASE("a rank is killed, and gives the exit code") {
   if (!networks_are_here()) return;
   Home home;

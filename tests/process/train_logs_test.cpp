@@ -1,8 +1,10 @@
 // What train_text writes beside its report.
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "text_training.hpp"
 
@@ -65,6 +67,32 @@ TEST_CASE("the losses of ranks that train alone have no gap where rank 0 is kill
   double loss = 0;
   for (int step = 0; lines >> step >> loss; ++expected) REQUIRE(step == expected);
   CHECK(expected == 3000);
+}
+
+TEST_CASE("a rank that is started again shares its file of hashes with no other, and keeps what it had") {
+  const TemporaryDirectory directory;
+  const std::string log = directory.path() + "/hashes";
+  CommandProcess process(training_of(3, write_text(directory),
+                                     {"--steps", "6000", "--batch", "6", "--check-every", "10", "--json", "--log-hashes", log},
+                                     {"--elastic", "2:3"}));
+  process.wait_for_stderr("step 1/6000");
+  wait_for_condition([&] { return read_file(log + ".0").size() > 100; });
+  ::kill(process_of_rank(process.pid(), 0), SIGKILL);
+  const Outcome outcome = process.finish();
+  CAPTURE(outcome.out, outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  REQUIRE(last_line(outcome.out).at("ranks") == 3);
+  for (const int number : {0, 1, 2}) {
+    std::istringstream lines(read_file(fmt::format("{}.{}", log, number)));
+    std::vector<int> steps;
+    std::string hash;
+    for (int step = 0; lines >> step >> hash;) steps.push_back(step);
+    CAPTURE(number, steps);
+    CHECK(steps.front() == 10);
+    CHECK(steps.back() == 6000);
+    CHECK(std::is_sorted(steps.begin(), steps.end()));
+    CHECK((std::set(steps.begin(), steps.end()).size() == 600) == (number != 0));
+  }
 }
 
 TEST_CASE("a log that cannot be written costs neither the training nor its report, but the exit code") {

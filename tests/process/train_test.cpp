@@ -262,10 +262,12 @@ TEST_CASE("rank 0's options and text count for all, and a rank that was given ot
   const std::string text = write_text(directory);
   const std::string shared =
       std::string(TRAIN_TEXT) + " --layers 1 --width 32 --heads 2 --context 32 --steps 12 --batch 9 --shares measured --check-every 3";
-  const std::string script = "if [ $RINGLET_RANK = 0 ]; then exec " + shared + " --json --data " + text + "; else exec " + TRAIN_TEXT +
+  // A scheduler's variables tell the rank, too.
+  const std::string given = GENERATE("number=$RINGLET_RANK; ", "number=$RANK; unset RINGLET_RANK; ");
+  const std::string script = given + "if [ $number = 0 ]; then exec " + shared + " --json --data " + text + "; else exec " + TRAIN_TEXT +
                              " --steps 5 --data " + directory.path() + "/missing; fi";
   const Outcome outcome = run_command({"launch", "-n", "3", "--no-prefix", "--", "sh", "-c", script});
-  CAPTURE(outcome.out, outcome.err);
+  CAPTURE(given, outcome.out, outcome.err);
   REQUIRE(outcome.exit_code == 0);
   CHECK(last_line(outcome.out).at("steps") == 12);
   CHECK_THAT(outcome.err, Contains("rank 0 decides") && Contains("given to rank 2, --steps is 12, not 5"));
@@ -302,4 +304,8 @@ TEST_CASE("the trainer refuses what it cannot use") {
   refused(1, text, {"--checkpoint-every", "5"}, "--checkpoint DIR");
   refused(1, text, {"--checkpoint", directory.path(), "--checkpoint-every", "0"}, "from 1 to");
   refused(2, text, {"--checkpoint", directory.path() + "/none", "--resume"}, "no checkpoint in " + directory.path() + "/none");
+  if (!std::filesystem::exists("/dev/full")) return;
+  const Outcome help = run_command({"launch", "-n", "1", "--", "/bin/sh", "-c", TRAIN_TEXT " --help >/dev/full"});
+  CHECK(help.exit_code == 1);
+  CHECK_THAT(help.err, Contains("cannot write to standard output"));
 }

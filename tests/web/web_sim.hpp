@@ -17,11 +17,13 @@ inline std::vector<std::byte> bytes_of(std::string_view text) {
 }
 inline std::string text_of(ConstBytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-/// Returns a page of "/index.html", which also has a gzip form, and "/core.wasm" of 200,000 bytes, which has none.
+/// Returns a page of "/index.html", which also has a gzip form, "/core.wasm" of 200,000 bytes, which has none, and one of an
+/// odd name.
 inline web::PageBundle small_page() {
   std::vector<web::PackedFile> files;
   files.push_back({"/index.html", "text/html; charset=utf-8", bytes_of("<p>plain</p>"), bytes_of("zipped")});
   files.push_back({"/core.wasm", "application/wasm", std::vector<std::byte>(200'000, std::byte{7}), {}});
+  files.push_back({"/gr\u00fcn 100%.txt", "text/plain", bytes_of("named"), {}});
   auto page = web::PageBundle::unpack(web::PageBundle::pack(files));
   REQUIRE(page.ok());
   return std::move(page).value();

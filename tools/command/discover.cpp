@@ -5,6 +5,7 @@
 #include "tools/command/discovery_line.hpp"
 #include "tools/command/launch_line.hpp"
 #include "tools/command/machine_watch.hpp"
+#include "tools/command/this_machine.hpp"
 
 namespace ringlet::command {
 
@@ -42,6 +43,7 @@ int run_discover(Arguments arguments) {
   Duration wait;
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
   if (!mistake) mistake = convert_seconds("--wait", wait_seconds, wait);
+  if (!mistake && group) mistake = find_group_mistake(*group);
   if (mistake) return usage_error("discover", *mistake);
   ask_this_machine(options.datagrams);
   if (once) options.once = wait;

@@ -25,8 +25,8 @@ constexpr char kDoctorFooter[] = R"(Example:
 Looks at this machine's interfaces, listens for others, asks those who were named, and tries every way to the machines that are up in the group:
 whether it opens, whether token and version fit, round trip and bandwidth. Tells what is wrong, and the command to run next. Run it on the machine
 that sees the trouble while `ringlet up` runs on the others.
-Findings (in --json as "code"): no-interface, multicast-off, deaf, nobody, peer-does-not-answer, unknown-host, isolated, unreachable,
-duplicate-name, other-group, multicast-blocked, version-differs, clock, no-agent, no-token, token-differs, not-trusted, incompatible, port-closed,
+Findings (in --json as "code"): no-interface, multicast-off, deaf, nobody, nobody-in-group, peer-does-not-answer, unknown-host, isolated,
+unreachable, duplicate-name, other-group, multicast-blocked, version-differs, clock, no-agent, no-token, token-differs, not-trusted, incompatible, port-closed,
 firewall, breaks-off, no-route, mtu, slow-link, slow-path, way-blocked, rank-ports.
 Exit codes: 0 all well, or notes only; 3 warnings; 4 errors; 1 it could not look; 2 a mistake on the command line; 130 interrupted.)";
 
@@ -48,7 +48,8 @@ int run_doctor(Arguments arguments) {
   bool no_matrix = false;
   CLI::App app("Explains why machines do not find or reach each other, and measures the ways between them.", "ringlet doctor");
   app.footer(kDoctorFooter);
-  app.add_option("--group", options.group, "The group whose machines to look at; all groups if not said")->type_name("NAME");
+  const CLI::Option* group =
+      app.add_option("--group", options.group, "The group whose machines to look at; all groups if not said")->type_name("NAME");
   app.add_option("--wait", listening_seconds, "How many seconds to listen")->capture_default_str();
   app.add_flag("--no-matrix", no_matrix, "Do not ask the machines to measure their ways to each other");
   declare_discovery_options(app, line);
@@ -56,7 +57,7 @@ int run_doctor(Arguments arguments) {
 
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
   if (!mistake) mistake = convert_seconds("--wait", listening_seconds, options.listening);
-  if (!mistake && !options.group.empty()) mistake = find_group_mistake(options.group);
+  if (!mistake && group->count() > 0) mistake = find_group_mistake(options.group);
   if (mistake) return usage_error("doctor", *mistake);
   options.token = options.group.empty() ? native::read_token({}, native::process_variable)
                                         : tokens::find_token(options.group, native::process_variable);

@@ -1,6 +1,7 @@
 #include "tools/command/machine_watch.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "tools/command/standard_output.hpp"
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/subcommand.hpp"
+#include "tools/command/table.hpp"
 #include "tools/command/this_machine.hpp"
 
 namespace ringlet::command {
@@ -28,6 +30,21 @@ winsize terminal_size() {
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {24, 80, 0, 0};
   return size;
 }
+
+/// Without it the first line that nobody reads would kill this process, and with it all jobs that it holds.
+class IgnoredPipeSignal {
+ public:
+  IgnoredPipeSignal() : before_(::signal(SIGPIPE, SIG_IGN)) {}
+  ~IgnoredPipeSignal() { ::signal(SIGPIPE, before_); }
+  IgnoredPipeSignal(const IgnoredPipeSignal&) = delete;
+  IgnoredPipeSignal& operator=(const IgnoredPipeSignal&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+/// Writes to stderr, where fmt::print would throw if its reader has gone.
+void tell(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
 
 discovery::DiscoveryOptions discovery_options(const WatchOptions& options, std::uint16_t agent_port) {
   std::optional<discovery::Profile> profile = options.profile;
@@ -68,16 +85,26 @@ int MachineWatch::run() {
   if (const Status status = datagrams_.status(); !status.ok())
     throw std::runtime_error(status.text() + "; choose another port with --port");
   tell_start();
+  const IgnoredPipeSignal ignored;
   auto advert = make_advert();
   bool over = false;
   if (options_.once) loop_.after(*options_.once, [&over] { over = true; });
   if (terminal_) draw();
-  while (!over && !signals.came() && !is_output_lost()) loop_.wait();
+  const auto is_over = [&] { return over || signals.came(); };
+  while (!is_over() && !is_output_lost()) loop_.wait();
+  if (is_output_lost()) finish_jobs(is_over);
   const int code = options_.once ? print_all() : 0;
   discovery_.leave();
   advert.reset();
   close_agent();
   return code;
+}
+
+/// Waits, where the lines cannot be written any more, until no job runs or until `is_over`: the jobs do not need the lines.
+void MachineWatch::finish_jobs(const std::function<bool()>& is_over) {
+  if (!agent_ || agent_->idle() || is_over()) return;
+  tell(options_.message_prefix + ": its lines cannot be written any more; it ends when no job runs here");
+  while (!is_over() && !agent_->idle()) loop_.wait();
 }
 
 /// Only a machine with an agent is advertised, because a DNS-SD service needs a port.
@@ -86,7 +113,7 @@ std::unique_ptr<ServiceAdvert> MachineWatch::make_advert() {
   const auto& profile = *options_.profile;
   Service service{profile.name, agent_->port(), {{"group", profile.group}, {"version", profile.version}}};
   return std::make_unique<ServiceAdvert>(std::move(service), [message_prefix = options_.message_prefix](const std::string& name) {
-    fmt::print(stderr, "{}: DNS-SD browsers see it as {}, type _ringlet._tcp\n", message_prefix, name);
+    tell(fmt::format("{}: DNS-SD browsers see it as {}, type _ringlet._tcp", message_prefix, name));
   });
 }
 
@@ -164,9 +191,8 @@ void MachineWatch::draw() {
     lines.resize(most - 1);
     lines.push_back(fmt::format("and {} more", hidden));
   }
-  if (shown.empty())
-    lines.back() = fmt::format("nobody yet; listening on {}", agent::names_of(datagrams_.interfaces())).substr(0, size.ws_col);
-  for (const std::string& job : jobs) lines.push_back(job.substr(0, size.ws_col));
+  if (shown.empty()) lines.back() = cut(fmt::format("nobody yet; listening on {}", agent::names_of(datagrams_.interfaces())), size.ws_col);
+  for (const std::string& job : jobs) lines.push_back(cut(job, size.ws_col));
   std::string text = drawn_lines_ == 0 ? std::string() : fmt::format("\x1b[{}A\r\x1b[J", drawn_lines_);
   for (const std::string& line : lines) text += line + "\n";
   drawn_lines_ = lines.size();
@@ -193,13 +219,13 @@ void MachineWatch::explain_nobody() const {
   const std::string others = options_.group ? describe_other_groups(discovery_.directory(), *options_.group) : "";
   const std::string what = options_.group ? "no machine of group " + *options_.group : std::string("no machine");
   const bool deaf = !discovery_.heard_itself() && !datagrams_.interfaces().empty();
-  fmt::print(
-      stderr, "{}: {} was heard within {} s on {}, UDP port {}{}; {}\n", options_.message_prefix, what, seconds,
+  tell(fmt::format(
+      "{}: {} was heard within {} s on {}, UDP port {}{}; {}", options_.message_prefix, what, seconds,
       agent::names_of(datagrams_.interfaces()), options_.datagrams.port, datagrams_.describe_unknown(),
       !others.empty() ? "heard in other groups: " + others
       : deaf ? "not even this machine's own multicast came back: a firewall, or a missing permission for the local network, may hold it "
                "back; name a machine with --peer HOST"
-             : "is `ringlet up` running there? Where the network blocks multicast, name a machine with --peer HOST");
+             : "is `ringlet up` running there? Where the network blocks multicast, name a machine with --peer HOST"));
 }
 
 }  // namespace ringlet::command

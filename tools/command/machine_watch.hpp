@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +31,7 @@ struct WatchOptions {
 
 /// Runs discovery until a signal or the end of the time, and prints its findings on stdout. On a terminal this is a table that is redrawn,
 /// elsewhere a line for each change. Both also show the jobs that the agent runs. With `once` it prints the table, or one JSON object, at
-/// the end.
+/// the end. Where its lines cannot be written any more it ends, too, but not before the jobs that the agent runs.
 class MachineWatch {
  public:
   explicit MachineWatch(WatchOptions options);
@@ -41,6 +42,7 @@ class MachineWatch {
  private:
   void on_agent_event(const agent::AgentEvent& event);
   std::unique_ptr<agent::Agent> make_agent();
+  void finish_jobs(const std::function<bool()>& is_over);
   void close_agent();
   void on_change(discovery::Change change, const discovery::Machine& machine);
   bool shows(const discovery::Machine& machine) const;

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/printable.hpp"
+#include "transport/web/http_answer.hpp"
 #include "transport/web/page_bundle.hpp"
 
 namespace ringlet::command {
@@ -44,6 +46,24 @@ std::string content_type_of(const std::filesystem::path& file) {
   return std::string(found == kContentTypes.end() ? "application/octet-stream" : found->second);
 }
 
+/// Returns the path at which a browser asks for the file.
+std::string path_of(const std::filesystem::path& file, const std::string& folder) {
+  std::string path = "/" + std::filesystem::relative(file, folder).generic_string();
+  if (!web::PageBundle::is_path(path))
+    throw std::runtime_error(
+        fmt::format("browsers cannot ask for '{}': its name has to be UTF-8 without control characters", printable(file.string())));
+  if (path == web::UpgradeRules{}.path)
+    throw std::runtime_error(fmt::format("browsers cannot ask for '{}': at {} they join the group", file.string(), path));
+  return path;
+}
+
+void check_size(std::uintmax_t packed_bytes, const std::string& culprit) {
+  constexpr std::size_t kMost = web::PageBundle::kMaxPackedBytes;
+  if (packed_bytes > kMost)
+    throw std::runtime_error(
+        fmt::format("'{}' makes it too much: all files and their gzip copies together may have {} MiB", culprit, kMost >> 20));
+}
+
 std::vector<std::byte> read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   std::vector<std::byte> content(file ? static_cast<std::size_t>(file.tellg()) : 0);
@@ -74,27 +94,34 @@ std::vector<std::byte> gzip(std::span<const std::byte> plain) {
 
 std::vector<std::byte> pack_page_folder(const std::string& folder) {
   namespace fs = std::filesystem;
-  constexpr std::uintmax_t kMaxFileBytes = 1 << 30;
   std::error_code error;
   if (!fs::is_regular_file(fs::path(folder) / "index.html", error))
     throw std::runtime_error(fmt::format("'{}' is no page: there is no index.html in it", folder));
   std::vector<web::PackedFile> files;
+  std::uintmax_t total = 0;
+  const auto add_bytes = [&total](std::uintmax_t bytes, const fs::path& file) {
+    total += bytes;
+    check_size(total, file.string());
+  };
   for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator(); ++entry) {
     if (entry->path().filename().string().front() == '.') {
       entry.disable_recursion_pending();
       continue;
     }
     if (!entry->is_regular_file()) continue;
-    if (entry->file_size() > kMaxFileBytes) throw std::runtime_error(fmt::format("'{}' is larger than 1 GiB", entry->path().string()));
     web::PackedFile file;
-    file.path = "/" + fs::relative(entry->path(), folder).generic_string();
+    file.path = path_of(entry->path(), folder);
+    add_bytes(entry->file_size(), entry->path());
     file.content_type = content_type_of(entry->path());
     file.plain = read_file(entry->path());
     file.gzip = gzip(file.plain);
+    add_bytes(file.gzip.size(), entry->path());
     files.push_back(std::move(file));
   }
   std::sort(files.begin(), files.end(), [](const auto& one, const auto& other) { return one.path < other.path; });
-  return web::PageBundle::pack(files);
+  std::vector<std::byte> packed = web::PageBundle::pack(files);
+  check_size(packed.size(), folder);
+  return packed;
 }
 
 }  // namespace ringlet::command

@@ -9,6 +9,7 @@
 #include <memory>
 #include <ringlet/error.hpp>
 #include <span>
+#include <stdexcept>
 
 #include "native/environment.hpp"
 #include "tools/command/embedded_page.hpp"
@@ -81,8 +82,17 @@ std::optional<std::string> choose_ranks(ServeLine& line) {
   return check_bounds(launch, bounds, launch.options.world_size);
 }
 
-std::vector<std::byte> choose_page(const std::optional<std::string>& folder) {
-  if (folder) return pack_page_folder(*folder);
+/// Packs what --page names, or returns what is wrong with it.
+std::optional<std::string> pack_folder(const std::string& folder, std::vector<std::byte>& page) {
+  try {
+    page = pack_page_folder(folder);
+    return std::nullopt;
+  } catch (const std::runtime_error& error) {
+    return fmt::format("--page: {}", error.what());
+  }
+}
+
+std::vector<std::byte> trainers_page() {
   const auto page = embedded_page();
   if (page.empty())
     throw std::runtime_error(
@@ -140,10 +150,12 @@ int run_serve(Arguments arguments) {
   if (!mistake) mistake = find_secret("serve", options);
   if (!mistake && wait.whole_milliseconds() == 0)
     mistake = fmt::format("--wait {}: give some time for the browsers to come", line.wait_seconds);
+  std::vector<std::byte> packed;
+  if (!mistake && line.page) mistake = pack_folder(*line.page, packed);
   if (mistake) return usage_error("serve", *mistake);
 
   const std::string token = choose_token();
-  const UniqueFd page = file_of(choose_page(line.page));
+  const UniqueFd page = file_of(line.page ? packed : trainers_page());
   options.message_prefix = "ringlet serve";
   options.page_fd = page.get();
   // The user's --env stands behind these variables, and holds.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "core/base/address.hpp"
@@ -151,6 +152,25 @@ Answer upgrade(const HttpRequest& request, const UpgradeRules& rules) {
   return {101, head.finish(), {}, true, true};
 }
 
+std::optional<unsigned> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
+  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10;
+  return std::nullopt;
+}
+
+/// Browsers encode what may not stand in a URL, and not all of them the same. As with them a % that begins no code means itself.
+std::string percent_decoded(std::string_view path) {
+  std::string decoded;
+  for (std::size_t at = 0; at < path.size(); ++at) {
+    const auto high = path[at] == '%' && at + 2 < path.size() ? hex_digit(path[at + 1]) : std::nullopt;
+    const auto low = high ? hex_digit(path[at + 2]) : std::nullopt;
+    decoded += low ? static_cast<char>(*high << 4 | *low) : path[at];
+    if (low) at += 2;
+  }
+  return decoded;
+}
+
 }  // namespace
 
 Answer answer_request(const HttpRequest& request, const PageBundle& page, const UpgradeRules& rules) {
@@ -159,7 +179,7 @@ Answer answer_request(const HttpRequest& request, const PageBundle& page, const 
   const std::string_view path = std::string_view(request.target).substr(0, request.target.find('?'));
   if (path == rules.path) return upgrade(request, rules);
   if (request.method != "GET" && request.method != "HEAD") return refuse(405, false, "Allow", "GET, HEAD");
-  const PageFile* file = page.find(path);
+  const PageFile* file = page.find(percent_decoded(path));
   return file != nullptr ? serve(request, *file) : refuse(404, request.keep_alive);
 }
 

@@ -72,8 +72,13 @@ void HttpExchange::begin_answer(Answer answer) {
   if (answer.upgrade && !input_.empty()) answer = refuse_request(400);
   answer_ = std::move(answer);
   answer_sent_ = 0;
-  enter(Stage::answering, limits_.answer_timeout);
+  time_answer();
   link_->wake();
+}
+
+void HttpExchange::time_answer() {
+  timed_from_ = answer_sent_;
+  enter(Stage::answering, limits_.answer_timeout);
 }
 
 std::span<const ConstBytes> HttpExchange::to_send() {
@@ -90,7 +95,8 @@ std::span<const ConstBytes> HttpExchange::to_send() {
 
 void HttpExchange::sent(std::size_t bytes) {
   answer_sent_ += bytes;
-  if (answer_sent_ == answer_.head.size() + answer_.body.size()) end_answer();
+  if (answer_sent_ == answer_.head.size() + answer_.body.size()) return end_answer();
+  if (answer_sent_ - timed_from_ >= limits_.answer_bytes) time_answer();
 }
 
 void HttpExchange::end_answer() {

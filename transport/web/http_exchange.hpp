@@ -14,8 +14,10 @@ struct ExchangeLimits {
   std::size_t max_head_bytes = 8 << 10;
   /// The time from the start of the connection, or from the end of an answer, to the last byte of the next request's head.
   Duration request_timeout = Duration::seconds(10);
-  /// The time within which the peer must have taken the whole answer.
+  /// The time within which the peer must have taken the next `answer_bytes` of an answer, or all that is left of it. A count of bytes keeps
+  /// a peer that takes one at a time from holding its connection for ever.
   Duration answer_timeout = Duration::seconds(60);
+  std::size_t answer_bytes = 64 << 10;
   /// The time within which the peer should close after the last answer. Closing earlier on this side could discard bytes that the peer has
   /// not read.
   Duration close_timeout = Duration::seconds(2);
@@ -57,6 +59,7 @@ class HttpExchange final : private LinkUser {
 
   void take_input();
   void begin_answer(Answer answer);
+  void time_answer();
   void end_answer();
   void enter(Stage stage, Duration timeout);
 
@@ -72,6 +75,7 @@ class HttpExchange final : private LinkUser {
   Bytes room_;
   Answer answer_;
   std::size_t answer_sent_ = 0;
+  std::size_t timed_from_ = 0;  // what had been sent of the answer when its time last began
   std::vector<ConstBytes> parts_;
 };
 

@@ -1,6 +1,7 @@
 #include "transport/web/page_bundle.hpp"
 
 #include <openssl/evp.h>
+#include <utf8.h>
 
 #include <algorithm>
 #include <array>
@@ -75,6 +76,11 @@ Status damaged(const std::string& why) { return {Errc::invalid_argument, "the pa
 
 }  // namespace
 
+bool PageBundle::is_path(std::string_view path) {
+  const bool printable = std::none_of(path.begin(), path.end(), [](char c) { return (c >= '\0' && c < ' ') || c == '\x7f'; });
+  return printable && !path.empty() && path.front() == '/' && utf8::is_valid(path.begin(), path.end());
+}
+
 std::vector<std::byte> PageBundle::pack(const std::vector<PackedFile>& files) {
   std::vector<std::byte> packed;
   append_bytes(packed, bytes_of(kMagic));
@@ -108,7 +114,7 @@ Result<PageBundle> PageBundle::unpack(std::vector<std::byte> packed) {
     file.plain = cursor.bytes(plain_size);
     file.gzip = cursor.bytes(gzip_size);
     if (!cursor.intact()) break;
-    if (!is_header_text(path) || path.front() != '/') return damaged("file " + std::to_string(index) + " has no proper path");
+    if (!is_path(path)) return damaged("file " + std::to_string(index) + " has no proper path");
     if (!is_header_text(file.content_type)) return damaged(path + " has no proper content type");
     file.tag = tag_of(file.plain);
     if (!bundle.files_.emplace(path, std::move(file)).second) return damaged(path + " is in it twice");

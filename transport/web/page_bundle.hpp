@@ -13,7 +13,7 @@ namespace ringlet::web {
 
 /// A file of the page, with its plain and its compressed form, as given to pack().
 struct PackedFile {
-  std::string path;  // "/index.html" is also found as "/"
+  std::string path;  // as is_path() wants it; "/index.html" is also found as "/"
   std::string content_type;
   std::vector<std::byte> plain;
   std::vector<std::byte> gzip;  // empty where compressing saves nothing
@@ -44,8 +44,12 @@ class PageBundle {
   static Result<PageBundle> unpack(std::vector<std::byte> packed);
   static std::vector<std::byte> pack(const std::vector<PackedFile>& files);
 
-  /// Returns the file with exactly this path; null if there is none. The path is not decoded or normalised, so no other spelling finds a
-  /// file.
+  /// The most bytes that a rank takes in packed form.
+  static constexpr std::size_t kMaxPackedBytes = 256 << 20;
+  /// Tells whether a browser can ask for this path: printable UTF-8 that begins with a slash, without percent-encoding.
+  static bool is_path(std::string_view path);
+
+  /// Returns the file with exactly this path; null if there is none. The path is not normalised, so it cannot lead elsewhere.
   const PageFile* find(std::string_view path) const;
   bool empty() const { return files_.empty(); }
 
