@@ -116,23 +116,15 @@ const inPython = (steps: number): string[] => {
   return [python ?? '', 'examples/python/train_text.py', 'README.md', '--steps', String(steps), ...shape];
 };
 
-nodeTest(
-  'a program in Python and two tabs train one model',
-  { timeout: 240_000, skip: noPython },
-  async (context) => {
-    await trainsToTheEnd(context, { ranks: 1, browsers: 2, steps: 40, elastic: false, program: inPython(40) }, 'python-2-tabs');
-  },
-);
+nodeTest('a program in Python and two tabs train one model', { timeout: 240_000, skip: noPython }, async (context) => {
+  await trainsToTheEnd(context, { ranks: 1, browsers: 2, steps: 40, elastic: false, program: inPython(40) }, 'python-2-tabs');
+});
 
-nodeTest(
-  'two ranks of a program in Python and a tab train with few averages',
-  { timeout: 240_000, skip: noPython },
-  async (context) => {
-    const program = [...inPython(100), '--inner-steps', '10'];
-    const report = await trainsToTheEnd(context, { ranks: 2, browsers: 1, steps: 100, elastic: false, program }, 'python-few-averages');
-    assert.equal(report['averages'], 10);
-  },
-);
+nodeTest('two ranks of a program in Python and a tab train with few averages', { timeout: 240_000, skip: noPython }, async (context) => {
+  const program = [...inPython(100), '--inner-steps', '10'];
+  const report = await trainsToTheEnd(context, { ranks: 2, browsers: 1, steps: 100, elastic: false, program }, 'python-few-averages');
+  assert.equal(report['averages'], 10);
+});
 
 test('in a training that is not elastic a tab that is closed ends it for all, who are told its rank', async (context) => {
   const { served, tabs } = await begin(context, { ranks: 2, browsers: 2, steps: 100_000, elastic: false });
