@@ -161,7 +161,6 @@ class OpenMpiMemory(OpenMpi):
 class Mpich(Library):
     key = "mpich"
     title = "MPICH"
-    shaped = False
     spins = True
 
     def prepare(self, options):
@@ -171,8 +170,15 @@ class Mpich(Library):
         self.program = compile_program("measure_mpich", "measure_mpi.cpp", ["mpicxx.mpich"], options.programs)
 
     def run(self, network, arguments):
+        words, environment = ["mpiexec.mpich", "-n", str(len(network.addresses))], {}
+        if network.rates:
+            words += ["-launcher", "ssh", "-launcher-exec", network.agent(), "-iface", network.switch_interface]
+            words += ["-hosts", ",".join(f"{address}:{network.per_host}" for address in dict.fromkeys(network.addresses))]
+            # These hosts share a kernel, and so memory, past the network.
+            environment = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": network.interface}
+        words += [str(self.program), *arguments]
         processes = Processes()
-        processes.start(["mpiexec.mpich", "-n", str(len(network.addresses)), self.program, *arguments], {})
+        processes.start(network.at_switch(words) if network.rates else words, environment)
         return processes.output()
 
 

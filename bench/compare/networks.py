@@ -41,6 +41,7 @@ class ShapedHosts:
     host one after the other."""
 
     interface = "eth0"
+    switch_interface = "br0"
 
     def __init__(self, rates, per_host=1):
         self.rates = [bytes_per_second(rate) for rate in rates]
@@ -73,14 +74,14 @@ class ShapedHosts:
     def build(self):
         switch = self.namespace()
         switch.run("ip", "link", "set", "lo", "up")
-        switch.run("ip", "link", "add", "br0", "type", "bridge")
-        switch.run("ip", "link", "set", "br0", "up")
-        switch.run("ip", "addr", "add", "10.78.0.254/24", "dev", "br0")
+        switch.run("ip", "link", "add", self.switch_interface, "type", "bridge")
+        switch.run("ip", "link", "set", self.switch_interface, "up")
+        switch.run("ip", "addr", "add", "10.78.0.254/24", "dev", self.switch_interface)
         for number, rate in enumerate(self.rate_texts):
             host = self.namespace()
             port = f"port{number}"
             switch.run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(host.keeper.pid))
-            switch.run("ip", "link", "set", port, "master", "br0", "up")
+            switch.run("ip", "link", "set", port, "master", self.switch_interface, "up")
             host.run("ip", "link", "set", "lo", "up")
             host.run("ip", "addr", "add", f"10.78.0.{number + 1}/24", "dev", "eth0")
             host.run("ip", "link", "set", "eth0", "up")
