@@ -1,15 +1,19 @@
 import type { Seat } from '../src/engine.js';
-import { isAnotherGuest } from '../src/reform.js';
+import { isAnotherGuest, mostDisagreements } from '../src/reform.js';
 import { isAnotherVersion, isOwnFailure, type TrainingFailure } from './news.js';
+
+/** Whether another tab does something else than this one. `seat` is this tab's in the world that has failed, if it was in one. */
+export function isDisagreement({ code, rank, during }: TrainingFailure, seat: Seat | undefined): boolean {
+  return code === 'mismatch' && during === 'training' && isAnotherGuest(rank, seat);
+}
 
 /**
  * Whether joining again would change nothing: another token or version, a tab that cannot take its part, which would interrupt the others each
- * time, or a group that cannot be reached. `seat` is this tab's in the world that has failed, if it was in one.
+ * time, or a group that cannot be reached. `disagreements` are those with other tabs, this one among them, since the last step.
  */
-export function isFinal(failure: TrainingFailure, seat: Seat | undefined): boolean {
-  const { code, rank, during } = failure;
+export function isFinal(failure: TrainingFailure, seat: Seat | undefined, disagreements: number): boolean {
+  const { code, during } = failure;
   const unreachable = code === 'timed_out' && during === 'returning';
-  // Another tab that does something else is told so by the native ranks, and stays away.
-  const isOfOther = code === 'mismatch' && during === 'training' && isAnotherGuest(rank, seat);
+  const isOfOther = isDisagreement(failure, seat) && disagreements < mostDisagreements;
   return unreachable || code === 'authentication' || (isAnotherVersion(failure) && !isOfOther) || isOwnFailure(failure);
 }

@@ -6,7 +6,7 @@ import { toFailure } from '../src/errors.js';
 import { Group } from '../src/group.js';
 import { requestOf } from '../src/join.js';
 import type { WorkerScope } from '../src/remote/worker_channel.js';
-import { isFinal } from './final.js';
+import { isDisagreement, isFinal } from './final.js';
 import type { News, Order, Phase } from './news.js';
 import { Trainer } from './trainer.js';
 import type { TrainerModule } from './trainer_module.js';
@@ -29,7 +29,7 @@ scope.addEventListener('message', (event: MessageEvent<Order>) => void run(event
 
 /** Takes part until the training ends. Where the group goes on without this tab, it joins again. */
 async function run(order: Order): Promise<void> {
-  const visit: Visit = { during: 'looking', elastic: false, returns: false };
+  const visit: Visit = { during: 'looking', elastic: false, disagreements: 0, returns: false };
   for (let pause = shortestPause; ; pause = Math.min(2 * pause, longestPause)) {
     try {
       tell({ kind: 'finished', parameterHash: await takePart(order, visit) });
@@ -38,7 +38,8 @@ async function run(order: Order): Promise<void> {
       // Measured before anything else runs, because the timer has not yet ticked in a Worker that was suspended.
       const slept = performance.now() - lastTick > sleepMs;
       const failure = { ...toFailure(error), during: visit.during, slept };
-      if (!visit.elastic || isFinal(failure, visit.seat)) return tell({ kind: 'failed', failure });
+      if (isDisagreement(failure, visit.seat)) ++visit.disagreements;
+      if (!visit.elastic || isFinal(failure, visit.seat, visit.disagreements)) return tell({ kind: 'failed', failure });
       tell({ kind: 'left', failure });
       if (visit.during === 'training') pause = shortestPause;
       visit.during = 'returning';
@@ -54,6 +55,8 @@ interface Visit {
   elastic: boolean;
   /** This tab's place in the last world that it was in. */
   seat?: Seat;
+  /** How often it has disagreed with other tabs since the last step. */
+  disagreements: number;
   /** Whether it has been left out and has not come in since. */
   returns: boolean;
 }
@@ -80,7 +83,10 @@ async function takePart(order: Order, visit: Visit): Promise<string> {
     const { guests, elastic } = visit.seat;
     tell({ kind: 'joined', rank, size, guests, elastic, order: ring, placement: text });
     const trainer = new Trainer(engine.module as TrainerModule, engine.memory, rank, size);
-    await train(group, trainer, tell);
+    await train(group, trainer, (news) => {
+      if (news.kind === 'step') visit.disagreements = 0;
+      tell(news);
+    });
     await engine.close();
     return trainer.hash;
   } catch (error) {

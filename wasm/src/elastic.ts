@@ -3,7 +3,7 @@ import { type AverageOptions, averageSettings } from './gradients.js';
 import type { Group } from './group.js';
 import type { JoinOptions } from './join.js';
 import { evenRows } from './parts.js';
-import { isAnotherGuest, joinPersistently, joinWith, underSignals } from './reform.js';
+import { isAnotherGuest, mostDisagreements, joinPersistently, joinWith, underSignals } from './reform.js';
 import { StateValues } from './state_values.js';
 import type { Tree } from './trees.js';
 import { flatten } from './trees.js';
@@ -94,6 +94,7 @@ export class ElasticLoop {
   // The program's function changes the state.
   #isApplying = false;
   #isShort = false;
+  #disagreements = 0;
   #isRunning = false;
   #leaving = new AbortController();
 
@@ -238,6 +239,7 @@ export class ElasticLoop {
         await apply();
         this.#isApplying = this.#lacks = false;
         ++this.#step;
+        this.#disagreements = 0;
       },
     });
     if (!isCommitted) throw new InvalidArgument('the step function has ended without a call of Step.commit()');
@@ -262,8 +264,9 @@ export class ElasticLoop {
     // What joining has said is final.
     if (!this.#world?.world.elastic || this.#options.rejoin === false || this.#isApplying || !(error instanceof RingletError)) return false;
     if (error instanceof InvalidArgument || error instanceof AuthenticationError || error instanceof AbortError) return false;
-    // All are told of another guest that does not train the same, and it leaves.
-    return !(error instanceof MismatchError) || isAnotherGuest(error.rank, this.#world.world);
+    // Another guest that does not train the same leaves when it learns that.
+    if (!(error instanceof MismatchError)) return true;
+    return isAnotherGuest(error.rank, this.#world.world) && ++this.#disagreements < mostDisagreements;
   }
 
   async #leaveWorld(): Promise<void> {

@@ -155,6 +155,12 @@ function passes(error: unknown, isReached: boolean): boolean {
   return isReached && (error instanceof Timeout || error instanceof ProtocolError);
 }
 
+/**
+ * After so many disagreements with other guests, with no step between them, this side takes itself for the one that does something else. The
+ * native ranks tell only those whose calls they compare with their own.
+ */
+export const mostDisagreements = 3;
+
 /** Whether the rank is a guest other than this side, in the world with this place of this side's. */
 export function isAnotherGuest(rank: number, seat: Seat | undefined): boolean {
   return seat !== undefined && rank >= seat.size - seat.guests && rank !== seat.rank;

@@ -262,6 +262,7 @@ test('it does not join again where that is of no use', async () => {
       { code: 'peer_lost', message: /^rank 1 was lost; .*nobody answers$/ },
     ],
     [[new Timeout('nobody answers')], { code: 'timed_out' }],
+    [Array.from({ length: 3 }, () => ({ size: 4, guests: 2, syncFails: new MismatchError('rank 3', 3) })), { code: 'mismatch' }],
     [[{ isSharded: true }], { code: 'invalid_argument', message: /in shards/ }],
   ] as const) {
     const trainer = new Trainer(worlds, undefined, options);

@@ -5,8 +5,8 @@ import type { TrainingFailure } from '../../page/news.js';
 
 // One native rank and three tabs, of which this one is rank 2.
 const seat = { rank: 2, size: 4, guests: 3, elastic: true, epoch: 1 };
-const isEnd = (part: Partial<TrainingFailure>, where: typeof seat | null = seat): boolean =>
-  isFinal({ code: 'peer_lost', message: 'text', rank: -1, during: 'training', slept: false, ...part }, where ?? undefined);
+const isEnd = (part: Partial<TrainingFailure>, where: typeof seat | null = seat, disagreements = 1): boolean =>
+  isFinal({ code: 'peer_lost', message: 'text', rank: -1, during: 'training', slept: false, ...part }, where ?? undefined, disagreements);
 
 test('a tab stops where it is the one that does something else, and comes again where another tab is', () => {
   for (const [rank, isOwn] of [
@@ -17,6 +17,9 @@ test('a tab stops where it is the one that does something else, and comes again 
     [3, false],
   ] as const)
     assert.equal(isEnd({ code: 'mismatch', rank }), isOwn, `rank ${rank}`);
+  // Then it is rather this one.
+  assert.ok(!isEnd({ code: 'mismatch', rank: 3 }, seat, 2));
+  assert.ok(isEnd({ code: 'mismatch', rank: 3 }, seat, 3));
   // What joining has said is final, whoever is named.
   for (const during of ['looking', 'waiting', 'returning'] as const) assert.ok(isEnd({ code: 'mismatch', rank: 3, during }));
   assert.ok(isEnd({ code: 'mismatch', rank: 3 }, null));
