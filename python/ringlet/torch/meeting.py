@@ -19,8 +19,9 @@ _ANYWHERE = "203.0.113.1"
 
 # What init() takes at most, in seconds.
 _LONGEST = 1e6
-# How often rank 0 looks whether somebody asks, in seconds.
-_PAUSE = 0.01
+# How often rank 0 looks whether somebody asks, in seconds: at first, and later.
+_FIRST_PAUSE, _PAUSE = 0.01, 0.1
+_FIRST_TIMES = 100
 
 # The last meeting of this process by each name.
 _last: Dict[str, str] = {}
@@ -81,10 +82,12 @@ class _Answers:
             error.__cause__ = self._failure
 
     def _run(self) -> None:
-        asked = 0
+        key, asked, times = f"{self._key}/asked", b"", 0
         try:
-            while not self._over.wait(_PAUSE):
-                now = self._store.add(f"{self._key}/asked", 0)
+            while not self._over.wait(_FIRST_PAUSE if times < _FIRST_TIMES else _PAUSE):
+                times += 1
+                # Not add(key, 0), which a FileStore writes down.
+                now = self._store.get(key) if self._store.check([key]) else b""
                 if now != asked:
                     asked = now
                     self._answer_all()
