@@ -1,4 +1,6 @@
 // Tests against known answers: those of the RFCs, and those of a second implementation, which the tests of the browser's side use, too.
+#include <openssl/evp.h>
+
 #include <array>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -9,6 +11,7 @@
 
 #include "core/rendezvous/key_schedule.hpp"
 #include "transport/crypto/record_cipher.hpp"
+#include "transport/crypto/strong_token.hpp"
 #include "transport/crypto/token_authenticator.hpp"
 
 using namespace ringlet;
@@ -171,4 +174,15 @@ TEST_CASE("a key that replaces another follows from it") {
   std::vector<std::byte> sealed(text.size() + Cipher::kTagBytes);
   cipher.seal(0x0102030405, bytes_of("10000000"), std::span(&text, 1), sealed);
   CHECK(sealed == bytes_of(answer));
+}
+
+TEST_CASE("where OpenSSL may use approved algorithms only, the one that is missing is named, and what does without") {
+  struct Approved {
+    Approved() { EVP_set_default_properties(nullptr, "fips=yes"); }
+    ~Approved() { EVP_set_default_properties(nullptr, ""); }
+  } const approved;
+  CHECK_THROWS_WITH(TokenAuthenticator("a token", true),
+                    Catch::Contains("does not offer X25519") && Catch::Contains("RINGLET_ENCRYPT=off"));
+  CHECK_NOTHROW(TokenAuthenticator("a token", false));
+  CHECK_THROWS_WITH(strong_token("a word of one's own"), Catch::Contains("does not offer scrypt") && Catch::Contains("`ringlet token`"));
 }

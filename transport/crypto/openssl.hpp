@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <new>
+#include <string_view>
 
 namespace ringlet {
 
@@ -18,5 +19,9 @@ inline void needs_memory(bool succeeded) {
 
 /// Throws where OpenSSL could not prepare itself for want of memory. What needs it then reads a null pointer.
 inline void needs_openssl() { needs_memory(OSSL_LIB_CTX_get0_global_default() != nullptr); }
+
+/// Throws `InvalidArgument` where OpenSSL does not offer an algorithm, as where it is restricted to FIPS; `instead` is what does without.
+/// To be called right after the call that asked for it.
+void needs_algorithm(bool is_offered, std::string_view name, std::string_view instead);
 
 }  // namespace ringlet

@@ -6,6 +6,8 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "transport/crypto/openssl.hpp"
@@ -18,6 +20,7 @@ namespace {
 struct Free {
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
   void operator()(EVP_PKEY_CTX* context) const { EVP_PKEY_CTX_free(context); }
+  void operator()(EVP_CIPHER* cipher) const { EVP_CIPHER_free(cipher); }
 };
 using PublicKey = std::unique_ptr<EVP_PKEY, Free>;
 
@@ -41,6 +44,13 @@ PublicKey load_secret(const Key& secret) {
 TokenAuthenticator::TokenAuthenticator(std::string token, bool encrypts, CipherSet ciphers)
     : token_(std::move(token)), encrypts_(encrypts), ciphers_(ciphers) {
   needs_openssl();
+  if (!encrypts_) return;
+  constexpr std::string_view kInstead = "RINGLET_ENCRYPT=off, on all ranks, does without";
+  ERR_clear_error();
+  const std::unique_ptr<EVP_PKEY_CTX, Free> agreement(EVP_PKEY_CTX_new_from_name(nullptr, "X25519", nullptr));
+  needs_algorithm(agreement != nullptr, "X25519", kInstead);
+  const std::unique_ptr<EVP_CIPHER, Free> cipher(EVP_CIPHER_fetch(nullptr, "ChaCha20-Poly1305", nullptr));
+  needs_algorithm(cipher != nullptr, "ChaCha20-Poly1305", kInstead);
 }
 
 Proof TokenAuthenticator::sign(ConstBytes message) { return hmac_sha256(token_.data(), token_.size(), message); }
