@@ -201,7 +201,7 @@ class World final : private SessionOwner, private GroupHost {
   std::vector<bool> heard_;  // by rank
   std::function<void()> on_closed_;
   Status failure_;
-  Status guests_mismatch_;  // of which `failure_` has made a loss
+  Status guests_mismatch_;  // which `failure_` reports as the guest's loss; that guest and the native ranks are told of it
   bool closing_ = false;
   Instant close_start_{};
   TimerId tick_timer_ = 0;

@@ -54,7 +54,7 @@ void Bucket::pack_elements(ConstTensorView values, std::byte* out, double factor
   alignas(64) std::array<std::byte, kPieceElements * detail::kLargestElementBytes> scaled;
   for (std::size_t done = 0; done < count; done += kPieceElements) {
     const std::size_t piece = std::min(kPieceElements, count - done);
-    std::memcpy(scaled.data(), in + done * element, piece * element);
+    if (factor != 0) std::memcpy(scaled.data(), in + done * element, piece * element);
     weigh(scaled.data(), dtype_, piece, factor, kernels);
     if (dtype_ == wire_dtype)
       std::memcpy(out + done * element, scaled.data(), piece * element);

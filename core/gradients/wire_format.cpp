@@ -5,6 +5,7 @@
 
 #include "core/base/bytes.hpp"
 #include "core/base/flat.hpp"
+#include "core/gradients/weight.hpp"
 
 namespace ringlet {
 
@@ -59,11 +60,8 @@ void write_blocks(BlockFormat format, ConstTensorView values, std::byte* out, do
   for (std::size_t done = 0; done < count; done += kPieceElements) {
     const std::size_t piece = std::min(kPieceElements, count - done);
     std::byte* blocks = out + wire_format.bytes(done);
-    if (factor == 0)
-      piece_values.fill(std::byte{});
-    else
-      read_piece(values, done, piece, piece_values.data(), kernels);
-    if (factor != 0 && factor != 1) kernels.multiply(DType::f32)(piece_values.data(), piece, factor);
+    if (factor != 0) read_piece(values, done, piece, piece_values.data(), kernels);
+    weigh(piece_values.data(), DType::f32, piece, factor, kernels);
     if (feedback.add != nullptr) {
       const auto* add = reinterpret_cast<const std::byte*>(feedback.add + done);
       kernels.reduce(DType::f32, ReduceOp::sum)(piece_values.data(), piece_values.data(), add, piece);

@@ -169,6 +169,7 @@ void OuterTrainer::State::take_steps(int until, const Group& world, const Inner&
 /// Sends this rank's differences. It returns when they are on their way, except at the first average: it needs to know how many samples
 /// there are, so that a narrow wire gets numbers of the size of the mean.
 void OuterTrainer::State::start(UnderWay& under_way, Group& world) {
+  const simd::FloatEnvironment environment;
   const double used = samples[static_cast<std::size_t>(in_turn.front())];
   if (taken > 0) seconds_per_step = seconds / taken;
   under_way.own = {used, seconds_per_step};
@@ -200,6 +201,7 @@ void OuterTrainer::State::start(UnderWay& under_way, Group& world) {
 /// How many samples all ranks have used.
 double OuterTrainer::State::total_samples(UnderWay& under_way) {
   under_way.report.wait();
+  const simd::FloatEnvironment environment;
   double total = 0;
   for (const native::InnerReport& report : under_way.reports) total += report.samples;
   if (!(total > 0)) refuse("no rank has used a sample since the last average; the inner step returns how many it has used");

@@ -33,7 +33,7 @@ Agent::Agent(UvLoop& loop, AgentOptions options, OnEvent on_event)
       authenticator_(options_.token),
       identity_(*options_.key, options_.name, options_.version),
       surveyor_(loop, network_, authenticator_, {&identity_, options_.group}, options_.find_machine) {
-  // What a job has left behind may end long after it.
+  // Processes that a job has left behind may end long after it.
   child_signals_ = std::make_unique<launch::UvSignal>(loop_.uv(), SIGCHLD, [](int) { launch::reap_adopted(); });
   incoming_ = std::make_unique<IncomingLinks>(loop_, authenticator_);
   incoming_->set_expected(LinkRequest::Kind::agent);

@@ -36,8 +36,8 @@ void EndPolicy::note_exit(const RankExit& exit, const std::string& program) {
     fail(missing || exit.exec_error == ENOTDIR ? 127 : 126,
          fmt::format("cannot run '{}'{}: {}{}", program, exit.machine.empty() ? "" : " on " + exit.machine, std::strerror(exit.exec_error),
                      missing ? "; name a program in PATH or give its path (a script's first line must name one too)" : ""));
-  } else if (stage_ == Stage::running && options_.elastic && died_of_passed_on(exit)) {
-    stop_signal_ = exit.signal;
+  } else if (stage_ == Stage::running && options_.elastic && ended_by_hang_up(exit)) {
+    stop_signal_ = hang_up_;
     stop(SIGTERM, options_.grace);
   } else if (stage_ == Stage::running && options_.elastic) {
     if (!first_failed_) first_failed_ = exit;
@@ -78,7 +78,7 @@ void EndPolicy::linger() {
 
 void EndPolicy::on_signal(int signal_number) {
   if (signal_number != SIGINT && signal_number != SIGTERM) {
-    passed_on_.push_back(signal_number);
+    if (signal_number == SIGHUP || signal_number == SIGQUIT) hang_up_ = signal_number;
     return actions_.send(signal_number);
   }
   if (signal_number == SIGINT) ++interrupts_;
@@ -88,8 +88,8 @@ void EndPolicy::on_signal(int signal_number) {
   stop(signal_number, interrupts_ > 1 ? Duration{} : options_.grace);
 }
 
-bool EndPolicy::died_of_passed_on(const RankExit& exit) const {
-  return exit.signal && std::find(passed_on_.begin(), passed_on_.end(), *exit.signal) != passed_on_.end();
+bool EndPolicy::ended_by_hang_up(const RankExit& exit) const {
+  return hang_up_ && (exit.signal == hang_up_ || exit.code == 128 + *hang_up_);
 }
 
 void EndPolicy::fail(int exit_code, std::string text) {

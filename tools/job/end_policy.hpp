@@ -42,10 +42,11 @@ class EndPolicy {
   void give_up(std::string why);
   /// Ends all ranks. The first cause counts: exit code and sentence.
   void fail(int exit_code, std::string text);
-  /// SIGINT and SIGTERM end the job, the second SIGINT at once; others are passed on, and end it where a rank dies of them.
+  /// SIGINT and SIGTERM end the job, the second SIGINT at once; others are passed on. Where a rank dies of SIGHUP or SIGQUIT that was
+  /// passed on, as when the terminal is closed, the job ends.
   void on_signal(int signal_number);
-  /// Whether the rank died of a signal that was passed on, and so is not to be started again.
-  bool died_of_passed_on(const RankExit& exit) const;
+  /// Whether the rank has ended by such a SIGHUP or SIGQUIT, or with the exit code that shells make of it, and so is not started again.
+  bool ended_by_hang_up(const RankExit& exit) const;
   /// Nothing more is to happen.
   void finish() { loop_.cancel(linger_timer_); }
 
@@ -68,7 +69,7 @@ class EndPolicy {
   std::optional<RankExit> first_failed_;
   std::string lost_, lack_;
   std::optional<int> stop_signal_;
-  std::vector<int> passed_on_;
+  std::optional<int> hang_up_;  // SIGHUP or SIGQUIT, whichever was passed on last
   std::string error_;
   int error_code_ = 0;
   int interrupts_ = 0;

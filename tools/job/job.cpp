@@ -273,7 +273,7 @@ void Job::on(std::size_t index, const Exit& exit) {
   rank->stopped = exit.stopped;
   rank->exec_error = static_cast<int>(exit.exec_error);
   if (exit.follows > 0) rank->follows = static_cast<int>(exit.follows) - 1;
-  const bool may_return = restarts_ && rank->exec_error == 0 && !policy_.died_of_passed_on(*rank);
+  const bool may_return = restarts_ && rank->exec_error == 0 && !policy_.ended_by_hang_up(*rank);
   const bool returns = may_return && restarts_->restarter().note_exit(*rank);
   if (!returns) policy_.note_exit(*rank, machines_[index].candidate.program);
   if (traces_) traces_->note_exit();

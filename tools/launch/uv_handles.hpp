@@ -96,6 +96,8 @@ struct ChildOptions {
 
 class UvProcess : public UvHandle<uv_process_t, std::int64_t, int> {
  public:
+  UvProcess() = default;
+  ~UvProcess();
   /// Starts a process; `on_exit` gets its exit status and the signal that killed it, or 0. Returns 0 or a libuv error.
   int spawn(uv_loop_t* loop, ChildOptions child, std::function<void(std::int64_t, int)> on_exit);
   int pid() { return handle()->pid; }

@@ -1,6 +1,7 @@
 #include <sys/wait.h>
 
-#include <set>
+#include <algorithm>
+#include <map>
 
 #include "tools/launch/uv_handles.hpp"
 
@@ -16,9 +17,13 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
 }
 
 /// The processes that libuv waits for.
-std::set<pid_t>& running() {
-  static std::set<pid_t> processes;
+std::map<const uv_process_t*, pid_t>& running() {
+  static std::map<const uv_process_t*, pid_t> processes;
   return processes;
+}
+
+bool is_running(pid_t process) {
+  return std::any_of(running().begin(), running().end(), [&](const auto& one) { return one.second == process; });
 }
 
 }  // namespace
@@ -26,10 +31,12 @@ std::set<pid_t>& running() {
 void reap_adopted() {
   for (siginfo_t ended{}; ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0; ended = {}) {
     // Those behind it are reaped when libuv has seen this one.
-    if (running().count(ended.si_pid) != 0) return;
+    if (is_running(ended.si_pid)) return;
     ::waitpid(ended.si_pid, nullptr, WNOHANG);
   }
 }
+
+UvProcess::~UvProcess() { running().erase(handle()); }
 
 int UvProcess::spawn(uv_loop_t* loop, ChildOptions child, std::function<void(std::int64_t, int)> on_exit) {
   std::vector<char*> arguments = pointers_to(child.arguments);
@@ -49,7 +56,7 @@ int UvProcess::spawn(uv_loop_t* loop, ChildOptions child, std::function<void(std
   options.stdio = stdio.data();
   options.stdio_count = static_cast<int>(stdio.size());
   options.exit_cb = [](uv_process_t* process, std::int64_t status, int signal_number) {
-    running().erase(process->pid);
+    running().erase(process);
     reap_adopted();
     fire(process, status, signal_number);
   };
@@ -57,7 +64,7 @@ int UvProcess::spawn(uv_loop_t* loop, ChildOptions child, std::function<void(std
   const int error = uv_spawn(loop, handle(), &options);
   // uv_spawn registers the handle with the loop before it can fail.
   mark_initialised();
-  if (error == 0) running().insert(pid());
+  if (error == 0) running()[handle()] = pid();
   return error;
 }
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "transport/uv/listen_socket.hpp"
 #include "transport/uv/loop_state.hpp"
 #include "transport/uv/peer_user.hpp"
 #include "transport/uv/socket.hpp"
@@ -38,50 +39,14 @@ class LocalServer::State : public std::enable_shared_from_this<State> {
   void dismiss(std::uint64_t id);
 
  private:
-  class Entrance;
   class Visitor;
 
   LoopState& loop_;
   const std::string path_;
   Handler handler_;
-  Entrance* entrance_ = nullptr;
+  uv::ListenSocket* entrance_ = nullptr;
   std::map<std::uint64_t, Visitor*> visitors_;
   std::uint64_t last_id_ = 0;
-};
-
-class LocalServer::State::Entrance final : public SocketWatch {
- public:
-  Entrance(LoopState& loop, State& state) : SocketWatch(loop), state_(state) {}
-  int open(int socket) {
-    const int error = SocketWatch::open(socket);
-    if (error == 0) set_interest(UV_READABLE);
-    return error;
-  }
-  void leave() {
-    if (resume_timer_ != 0) loop().cancel(resume_timer_);
-    drop();
-  }
-
- private:
-  void on_ready(int, bool) override {
-    // Accepts one connection per call; the loop reports the socket again while others wait.
-    if (const int accepted = uv::accept_stream_socket(socket()); accepted >= 0)
-      state_.admit(accepted);
-    else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-      return pause();
-    set_interest(UV_READABLE);
-  }
-
-  void pause() {
-    set_interest(0);
-    resume_timer_ = loop().after(uv::kPauseWithoutDescriptors, [this] {
-      resume_timer_ = 0;
-      set_interest(UV_READABLE);
-    });
-  }
-
-  State& state_;
-  TimerId resume_timer_ = 0;
 };
 
 class LocalServer::State::Visitor final : public SocketWatch {
@@ -150,7 +115,7 @@ LocalServer::State::~State() {
   for (const auto& [id, visitor] : visitors_) visitor->leave();
   if (entrance_ == nullptr) return;
   ::unlink(path_.c_str());
-  entrance_->leave();
+  entrance_->abandon();
 }
 
 Status LocalServer::State::listen() {
@@ -164,7 +129,7 @@ Status LocalServer::State::listen() {
   ::unlink(path_.c_str());
   const bool bound = ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   int error = bound && ::chmod(path_.c_str(), S_IRUSR | S_IWUSR) == 0 && ::listen(socket, kBacklog) == 0 ? 0 : errno;
-  auto* entrance = new Entrance(loop_, *this);
+  auto* entrance = new uv::ListenSocket(loop_, [this](int accepted) { admit(accepted); });
   if (error == 0) error = -entrance->open(socket);
   if (error == 0) {
     entrance_ = entrance;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/base/address.hpp"
-#include "core/base/time.hpp"
 #include "core/ports/link.hpp"
 
 namespace ringlet::uv {
@@ -48,8 +47,6 @@ void prevent_sigpipe(int socket);
 int open_stream_socket(int family);
 /// Accepts a listening socket's next connection, as a socket with the same properties; -1 and errno on failure.
 int accept_stream_socket(int listener);
-/// For so long nothing is accepted after that has failed for want of descriptors or memory, since the listening socket stays ready.
-inline constexpr Duration kPauseWithoutDescriptors = Duration::milliseconds(100);
 void set_platform_stream_options(int socket, bool same_machine);
 /// What the system counts of a TCP socket (send_counters_linux.cpp, send_counters_none.cpp); nothing where it does not.
 std::optional<SendCounters> send_counters(int socket);

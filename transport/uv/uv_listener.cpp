@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "transport/uv/loop_state.hpp"
+#include "transport/uv/listen_socket.hpp"
 #include "transport/uv/socket.hpp"
 #include "transport/uv/uv_link.hpp"
 
@@ -14,61 +14,9 @@ namespace ringlet::uv {
 namespace {
 
 constexpr int kBacklog = 128;
-// Bounds the work of one turn if connections arrive faster than they are accepted. The loop reports the remaining ones again.
-constexpr int kAcceptsPerTurn = 64;
-
-class ListenSocket final : public SocketWatch {
- public:
-  ListenSocket(LoopState& loop, Acceptor on_accept) : SocketWatch(loop), on_accept_(std::move(on_accept)) {}
-
-  int open(int socket) {
-    const int error = SocketWatch::open(socket);
-    if (error == 0) set_interest(UV_READABLE);
-    return error;
-  }
-  void abandon() {
-    // The loop may no longer exist if the socket has been closed.
-    if (!closed() && resume_timer_ != 0) loop().cancel(resume_timer_);
-    drop();
-  }
-  Address address() const { return to_address(local_address(socket())); }
-
- private:
-  void on_ready(int, bool) override {
-    for (int count = 0; count < kAcceptsPerTurn && !closed(); ++count) {
-      const int accepted = accept_stream_socket(socket());
-      if (accepted >= 0) {
-        deliver(accepted);
-      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        break;
-      } else if (errno != EINTR && errno != ECONNABORTED && errno != EPROTO) {
-        return pause();
-      }
-    }
-    // uv stops watching a socket when it reports an error on it, so watching is started again.
-    set_interest(UV_READABLE);
-  }
-
-  void deliver(int accepted) {
-    auto link = open_link(loop(), accepted);
-    if (link.ok()) on_accept_(std::move(link).value());
-  }
-
-  void pause() {
-    set_interest(0);
-    resume_timer_ = loop().after(kPauseWithoutDescriptors, [this] {
-      resume_timer_ = 0;
-      set_interest(UV_READABLE);
-    });
-  }
-
-  Acceptor on_accept_;
-  TimerId resume_timer_ = 0;
-};
-
 class UvListener final : public Listener {
  public:
-  explicit UvListener(ListenSocket& socket) : socket_(socket), address_(socket.address()) {}
+  explicit UvListener(ListenSocket& socket) : socket_(socket), address_(to_address(local_address(socket.socket()))) {}
   ~UvListener() override { socket_.abandon(); }
   Address address() const override { return address_; }
 
@@ -98,7 +46,10 @@ int bind_and_listen(int socket, const SocketAddress& address) {
 
 /// Gives the socket to a listener and returns 0, or returns a uv error.
 int watch_socket(LoopState& loop, UniqueFd socket, Acceptor on_accept, std::unique_ptr<Listener>& listener) {
-  auto* state = new ListenSocket(loop, std::move(on_accept));
+  auto* state = new ListenSocket(loop, [&loop, on_accept = std::move(on_accept)](int accepted) {
+    auto link = open_link(loop, accepted);
+    if (link.ok()) on_accept(std::move(link).value());
+  });
   const int error = state->open(socket.get());
   if (error != 0) {
     state->drop();

@@ -21,6 +21,8 @@ const connectTimeout = 20_000;
 // The time before this tab joins again, doubled after each attempt that fails.
 const shortestPause = 50;
 const longestPause = 2000;
+// After two disagreements tabs come one by one, so that the native ranks find the odd one.
+const disagreementPause = (): number => 5000 + 25_000 * Math.random();
 
 let lastTick = performance.now();
 setInterval(() => (lastTick = performance.now()), tickMs);
@@ -41,7 +43,7 @@ async function run(order: Order): Promise<void> {
       if (isDisagreement(failure, visit.seat)) ++visit.disagreements;
       if (!visit.elastic || isFinal(failure, visit.seat, visit.disagreements)) return tell({ kind: 'failed', failure });
       tell({ kind: 'left', failure });
-      if (visit.during === 'training') pause = shortestPause;
+      if (visit.during === 'training') pause = visit.disagreements < 2 ? shortestPause : disagreementPause();
       visit.during = 'returning';
       visit.returns = true;
     }

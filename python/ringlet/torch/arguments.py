@@ -33,7 +33,7 @@ _OPS = {getattr(_RedOpType, of_torch): ours for of_torch, ours in _OP_NAMES.item
 
 
 def seconds_of(timeout: timedelta) -> float:
-    """Those of a deadline; more than what an operation of Ringlet's takes, 30 years, is as good as none."""
+    """The seconds of a timeout, at most 1e9 (30 years), the longest that Ringlet takes."""
     return min(timeout.total_seconds(), 1e9)
 
 

@@ -7,7 +7,7 @@ import secrets
 import socket
 import threading
 from datetime import timedelta
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import ringlet
 
@@ -17,14 +17,14 @@ from .arguments import seconds_of
 # No packet is sent there: it is an address of documents, by which the system says which of its own it would use.
 _ANYWHERE = "203.0.113.1"
 
-# What init() takes at most, in seconds.
+# The longest timeout that init() takes, in seconds.
 _LONGEST = 1e6
 # How often rank 0 looks whether somebody asks, in seconds: at first, and later.
 _FIRST_PAUSE, _PAUSE = 0.01, 0.1
 _FIRST_TIMES = 100
 
-# The last meeting of this process by each name.
-_last: Dict[str, str] = {}
+# The last meeting that this process was at, by its name and this rank.
+_last_meetings: Dict[Tuple[str, int], str] = {}
 
 
 def meet(store: Any, name: str, rank: int, size: int, timeout: timedelta) -> ringlet.Group:
@@ -42,26 +42,30 @@ def meet(store: Any, name: str, rank: int, size: int, timeout: timedelta) -> rin
         "connect_timeout": min(seconds_of(timeout), _LONGEST),
     }
     if rank != 0:
-        _last[name], coordinator = _ask(store, key, rank, _last.get(name, ""), timeout)
-        return ringlet.init(coordinator=coordinator, **options)
-    with listen_at(_own_address(_host_of(store))) as listening:
-        coordinator, _last[name] = address_told(listening), secrets.token_hex(8)
-        with _Answers(store, key, size, _last[name], coordinator):
-            return ringlet.init(coordinator=coordinator, listen_fd=listening.fileno(), **options)
+        meeting, coordinator = _ask(store, key, rank, _last_meetings.get((name, rank), ""), timeout)
+        group = ringlet.init(coordinator=coordinator, **options)
+    else:
+        meeting = secrets.token_hex(8)
+        with listen_at(_own_address(_host_of(store))) as listening:
+            coordinator = address_told(listening)
+            with _MeetingServer(store, key, size, meeting, coordinator):
+                group = ringlet.init(coordinator=coordinator, listen_fd=listening.fileno(), **options)
+    _last_meetings[name, rank] = meeting
+    return group
 
 
-def _ask(store: Any, key: str, rank: int, last: str, timeout: timedelta) -> List[str]:
+def _ask(store: Any, key: str, rank: int, last_meeting: str, timeout: timedelta) -> List[str]:
     """Asks rank 0 for the name of its meeting, and where it listens. A store of torchrun's outlives groups and processes, and an answer to
-    those before would be of no use. So each asks by a word of its own, and says which meeting it has been to."""
-    word = secrets.token_hex(8)
-    store.set(f"{key}/{rank}", f"{word} {last}")
-    store.add(f"{key}/asked", 1)
-    answer = f"{key}/{rank}/{word}"
+    those before would be of no use. So each request has a name of its own, and says which meeting this rank has been to."""
+    request = secrets.token_hex(8)
+    store.set(f"{key}/{rank}", f"{request} {last_meeting}")
+    store.add(f"{key}/requests", 1)
+    answer = f"{key}/{rank}/{request}"
     store.wait([answer], timeout)
     return store.get(answer).decode().split(" ")
 
 
-class _Answers:
+class _MeetingServer:
     """Answers all that ask where rank 0 listens, in a thread of its own, while rank 0 waits for them there."""
 
     def __init__(self, store: Any, key: str, size: int, meeting: str, address: str) -> None:
@@ -71,39 +75,40 @@ class _Answers:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ringlet meeting", daemon=True)
 
-    def __enter__(self) -> "_Answers":
+    def __enter__(self) -> "_MeetingServer":
         self._thread.start()
         return self
 
     def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
         self._over.set()
-        self._thread.join()
+        # A store whose host is silent may hold the thread for longer.
+        self._thread.join(timeout=1)
         if error is not None and error.__cause__ is None:
             error.__cause__ = self._failure
 
     def _run(self) -> None:
-        key, asked, times = f"{self._key}/asked", b"", 0
-        try:
-            while not self._over.wait(_FIRST_PAUSE if times < _FIRST_TIMES else _PAUSE):
-                times += 1
+        key, seen, times = f"{self._key}/requests", b"", 0
+        while not self._over.wait(_FIRST_PAUSE if times < _FIRST_TIMES else _PAUSE):
+            times += 1
+            try:
                 # Not add(key, 0), which a FileStore writes down.
-                now = self._store.get(key) if self._store.check([key]) else b""
-                if now != asked:
-                    asked = now
+                count = self._store.get(key) if self._store.check([key]) else b""
+                if count != seen:
                     self._answer_all()
-        except Exception as failure:  # the store's, of whatever kind
-            self._failure = failure
+                seen, self._failure = count, None
+            except Exception as failure:  # the store's, of whatever kind; it may pass
+                self._failure = failure
 
     def _answer_all(self) -> None:
         for rank in range(1, self._size):
             key = f"{self._key}/{rank}"
             if not self._store.check([key]):
                 continue
-            word, last = self._store.get(key).decode().split(" ")
-            # Who has been to this meeting waits for the next one, though this rank is not there yet.
-            if last != self._meeting and self._answered.get(rank) != word:
-                self._store.set(f"{key}/{word}", f"{self._meeting} {self._address}")
-                self._answered[rank] = word
+            request, last_meeting = self._store.get(key).decode().split(" ")
+            # A rank that has been to this meeting waits for the next one, though this rank is not there yet.
+            if last_meeting != self._meeting and self._answered.get(rank) != request:
+                self._store.set(f"{key}/{request}", f"{self._meeting} {self._address}")
+                self._answered[rank] = request
 
 
 def _host_of(store: Any) -> str:

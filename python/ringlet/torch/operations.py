@@ -240,8 +240,6 @@ class Operations:
             target, outputs = to.view, [whole]
         return self._started("gather", [input], lambda: [self._handle.gather(source.view, target, root, None, *call)], outputs, finish)
 
-    gather_into_tensor = gather_single
-
     def scatter(self, outputs: Any, input_lists: Any, opts: Any = None) -> Work:
         output, root, call = one(outputs), getattr(opts, "rootRank", 0), self._call(opts)
         target, finish = to_write(output)

@@ -79,7 +79,7 @@ def room(shape: Any, dtype: torch.dtype) -> torch.Tensor:
 
 
 def mode_of_caller() -> Any:
-    """What makes a context in which any thread may change the tensors of the one that calls this."""
+    """Returns the context in which any thread may change the tensors of the one that calls this."""
     return torch.inference_mode if torch.is_inference_mode_enabled() else torch.no_grad
 
 
