@@ -30,6 +30,8 @@ class LogFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
+  /// Returns an errno, or 0 if it is open now.
+  int try_open(const std::filesystem::path& path, const char* option, bool appends);
   void give_up(int error);
 
   std::unique_ptr<std::FILE, Closer> file_;
