@@ -65,10 +65,11 @@ void LogFile::give_up(int error) {
              std::generic_category().message(error));
 }
 
-std::filesystem::path own_file(const std::filesystem::path& log, int rank, int epoch, bool joins) {
+std::filesystem::path own_file(const std::filesystem::path& log, int rank, int epoch, Arrival arrival) {
   const char* given = std::getenv("RINGLET_RANK");
-  const std::string number = given != nullptr ? given : joins ? fmt::format("{}.{}", rank, epoch) : std::to_string(rank);
-  return log.string() + "." + number;
+  // Another launcher than the others' may have given a rank that comes later the number of one of these.
+  if (given != nullptr && arrival != Arrival::later) return log.string() + "." + given;
+  return log.string() + "." + (arrival == Arrival::first ? std::to_string(rank) : fmt::format("{}.{}", rank, epoch));
 }
 
 }  // namespace train_text
