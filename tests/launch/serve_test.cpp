@@ -97,8 +97,11 @@ TEST_CASE("serve refuses a folder that cannot be served") {
   const Page page;
   const std::string large = page.directory.path() + "/weights.bin", unnamed = page.directory.path() + "/gr\xfcn.txt";
   std::ofstream(unnamed) << "latin";
-  CHECK_THAT(err_of(page.directory.path()), Contains("/gr?n.txt': its name has to be UTF-8"));
-  std::filesystem::remove(unnamed);
+  // APFS takes no such names.
+  if (std::error_code error; std::filesystem::exists(unnamed, error)) {
+    CHECK_THAT(err_of(page.directory.path()), Contains("/gr?n.txt': its name has to be UTF-8"));
+    std::filesystem::remove(unnamed);
+  }
   std::ofstream(large) << "weights";
   std::filesystem::resize_file(large, 257 << 20);
   CHECK_THAT(err_of(page.directory.path()), Contains("/weights.bin' makes it too much") && Contains("256 MiB"));
