@@ -121,6 +121,10 @@ TEST_CASE("serve says what keeps it from starting") {
   CHECK_THAT(err_of({"--page", page.directory.path(), "--host", "203.0.113.77"}),
              Contains("203.0.113.77") && Contains("not an address of this machine"));
   CHECK_THAT(err_of({"--page", page.directory.path(), "--host", "name"}), Contains("name") && Contains("no numeric address"));
+  const std::string loop = page.directory.path() + "/loop";
+  std::filesystem::create_symlink(loop, loop);
+  CHECK_THAT(err_of({"--page", page.directory.path()}), Contains("--page: '" + loop + "' cannot be read: ") && !Contains("filesystem"));
+  std::filesystem::remove(loop);
   const auto taken = RawSocket::listening(1);
   const Outcome outcome = run_command(serve_arguments(page, {"--port", std::to_string(taken.port())}, {"true"}));
   CHECK_THAT(outcome.err, Contains(std::to_string(taken.port())) && Contains("in use by another program"));
