@@ -72,6 +72,11 @@ bool was_restarted() {
   return restarts != nullptr && std::string_view(restarts) != "0";
 }
 
+Arrival arrival_of(bool joins) {
+  if (!joins) return Arrival::first;
+  return was_restarted() ? Arrival::again : Arrival::later;
+}
+
 int resume_training(const Options& options, std::uint64_t text_hash, ParameterStore& store, const ringlet::Group& group) {
   ringlet::Checkpoint checkpoint;
   store.add_to(checkpoint);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <ringlet/ringlet.hpp>
 
+#include "log_file.hpp"
 #include "options.hpp"
 #include "parameter_store.hpp"
 
@@ -14,6 +15,9 @@ namespace train_text {
 
 /// Whether `ringlet launch --elastic` has started this process again. The run then goes on from its newest checkpoint without --resume.
 bool was_restarted();
+
+/// `joins`: whether the others trained already.
+Arrival arrival_of(bool joins);
 
 /// Throws `ringlet::Error` if a rank cannot write. The previous checkpoint stays valid then.
 void save_training(const Options& options, std::uint64_t text_hash, ParameterStore& store, const ringlet::Group& group, int steps_done);

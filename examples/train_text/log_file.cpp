@@ -20,25 +20,29 @@ std::uintmax_t size_of(const std::filesystem::path& path) {
 }  // namespace
 
 void LogFile::open(const std::filesystem::path& path, const char* option, bool appends) {
-  name_ = fmt::format("{} ({})", path.string(), option);
-  path_ = path;
-  std::error_code error;
-  // Not by "w": what another process has appended by then would be overwritten.
-  if (!appends && std::filesystem::is_regular_file(path, error)) std::filesystem::resize_file(path, 0, error);
-  file_.reset(std::fopen(path.c_str(), "a"));
-  end_ = size_of(path);
-  if (!file_)
+  if (const int error = try_open(path, option, appends); error != 0)
     throw InputError(
-        fmt::format("cannot write {}: {}; choose another file for {}", path.string(), std::generic_category().message(errno), option));
+        fmt::format("cannot write {}: {}; choose another file for {}", path.string(), std::generic_category().message(error), option));
 }
 
 void LogFile::open_late(const std::filesystem::path& path, const char* option, bool appends) {
   if (has_failed_) return;
-  try {
-    open(path, option, appends);
-  } catch (const InputError&) {
-    give_up(errno);
+  if (const int error = try_open(path, option, appends); error != 0) give_up(error);
+}
+
+int LogFile::try_open(const std::filesystem::path& path, const char* option, bool appends) {
+  name_ = fmt::format("{} ({})", path.string(), option);
+  path_ = path;
+  std::error_code error;
+  // Not by "w": what another process has appended by then would be overwritten.
+  if (!appends && std::filesystem::is_regular_file(path, error)) {
+    std::filesystem::resize_file(path, 0, error);
+    if (error) return error.value();
   }
+  file_.reset(std::fopen(path.c_str(), "a"));
+  if (!file_) return errno;
+  end_ = size_of(path);
+  return 0;
 }
 
 void LogFile::write(std::string_view line) {
@@ -61,10 +65,11 @@ void LogFile::give_up(int error) {
              std::generic_category().message(error));
 }
 
-std::filesystem::path own_file(const std::filesystem::path& log, int rank, int epoch, bool joins) {
+std::filesystem::path own_file(const std::filesystem::path& log, int rank, int epoch, Arrival arrival) {
   const char* given = std::getenv("RINGLET_RANK");
-  const std::string number = given != nullptr ? given : joins ? fmt::format("{}.{}", rank, epoch) : std::to_string(rank);
-  return log.string() + "." + number;
+  // Another launcher than the others' may have given a rank that comes later the number of one of these.
+  if (given != nullptr && arrival != Arrival::later) return log.string() + "." + given;
+  return log.string() + "." + (arrival == Arrival::first ? std::to_string(rank) : fmt::format("{}.{}", rank, epoch));
 }
 
 }  // namespace train_text

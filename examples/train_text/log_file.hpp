@@ -30,6 +30,8 @@ class LogFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
+  /// Returns an errno, or 0 if it is open now.
+  int try_open(const std::filesystem::path& path, const char* option, bool appends);
   void give_up(int error);
 
   std::unique_ptr<std::FILE, Closer> file_;
@@ -39,8 +41,15 @@ class LogFile {
   bool has_failed_ = false;
 };
 
+/// How a process has come to the ranks that train.
+enum class Arrival : std::uint8_t {
+  first,  // it was there when they began
+  later,  // it has joined them
+  again,  // so, and its launcher has started it again: what it wrote before is still there
+};
+
 /// The file that a process has for itself beside those of other ranks: `log` with the number behind it that its launcher has given it,
-/// which stays its own where ranks are numbered anew. Without a launcher this is its rank, and the epoch in which it has joined others.
-std::filesystem::path own_file(const std::filesystem::path& log, int rank, int epoch, bool joins);
+/// which stays its own where ranks are numbered anew; without a launcher its rank. One that comes later has its rank and the epoch there.
+std::filesystem::path own_file(const std::filesystem::path& log, int rank, int epoch, Arrival arrival);
 
 }  // namespace train_text

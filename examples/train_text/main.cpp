@@ -73,9 +73,10 @@ class Reporter {
     report_.unigram_entropy = unigram_entropy(corpus.text());
     report_.mode = name_of(options.mode);
     if (speaks_) loss_log_.begin(options.resume);
-    if (!options.log_hashes.empty())
-      // A rank that has joined may have begun this file before it failed and was started again.
-      hash_log_.open(own_file(options.log_hashes, group.rank(), group.epoch(), joins), "--log-hashes", options.resume || joins);
+    if (options.log_hashes.empty()) return;
+    const Arrival arrival = arrival_of(joins);
+    const bool appends = options.resume || arrival == Arrival::again;
+    hash_log_.open(own_file(options.log_hashes, group.rank(), group.epoch(), arrival), "--log-hashes", appends);
   }
 
   void begin(const Trainer& trainer, std::size_t text_bytes) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "checkpoints.hpp"
 #include "counted.hpp"
 #include "generate.hpp"
 #include "loss_log.hpp"
@@ -30,7 +31,7 @@ class OuterReporter {
       : options_(options),
         out_(options.json ? stderr : stdout),
         speaks_(group.rank() == 0),
-        hash_file_(own_file(options.log_hashes, group.rank(), group.epoch(), joins)),
+        hash_file_(own_file(options.log_hashes, group.rank(), group.epoch(), arrival_of(joins))),
         loss_log_(options.log_losses, steps_between_averages(options)) {
     report_.ranks = group.size();
     report_.unigram_entropy = unigram_entropy(corpus.text());

@@ -146,7 +146,7 @@ TEST_CASE("a record that cannot be used is a sentence that says why") {
              Contains("--fully-shard needs native ranks only"));
   Record record = encode({});
   record[4] = std::byte{9};
-  CHECK_THAT(decode(record).problem, Contains("version 9") && Contains("version 3"));
+  CHECK_THAT(decode(record).problem, Contains("version 9") && Contains("version 4"));
   record[0] = std::byte{0};
   CHECK_THAT(decode(record).problem, Contains("another program"));
   CHECK_THAT(decode(std::span(record).first(10)).problem, Contains("10 bytes"));

@@ -53,4 +53,11 @@ TEST_CASE("a command whose reader goes away ends by SIGPIPE") {
   process.wait_for_stdout("worlds");
   process.close_stdout();
   CHECK(process.finish().exit_code == -SIGPIPE);
+
+  CommandProcess discover({"discover", "--interface", "lo"});
+  discover.close_stdout();
+  CommandProcess up({"up", "--group", "home", "--interface", "lo", "--no-dns-sd"});
+  CHECK(discover.finish().exit_code == -SIGPIPE);
+  up.send(SIGINT);
+  CHECK(up.finish().exit_code == 0);
 }

@@ -138,6 +138,8 @@ TEST_CASE("a folder is packed with all that is in it, but nothing hidden") {
   CHECK(web::PageBundle::unpack(pack_page_folder(root.string())).value().find("/gr\u00fcn & 100%.txt") != nullptr);
   for (const char* name : {"ring", "line\nfeed", "gr\xfcn"}) {
     std::ofstream(root / name) << "x";
+    // APFS takes no names that are no UTF-8.
+    if (std::error_code error; !std::filesystem::exists(root / name, error)) continue;
     CHECK_THROWS_WITH(pack_page_folder(root.string()), Catch::Contains("browsers cannot ask for"));
     std::filesystem::remove(root / name);
   }

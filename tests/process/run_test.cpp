@@ -280,7 +280,10 @@ TEST_CASE("an agent whose lines nobody reads any more keeps its jobs, and says g
   home.agents[1]->close_stdout();
   const Process job = home.run({}, {RINGLET_COLLECTIVE_LOOP});
   for (int rank = 0; rank < 3; ++rank) job->wait_for_stdout("[" + std::to_string(rank) + " host" + std::to_string(rank + 1) + "] met");
-  home.agents[1]->wait_for_stderr("ringlet up: its lines cannot be written any more; it ends when no job runs here");
+  home.agents[1]->wait_for_stderr("ringlet up: its lines cannot be written any more; it takes no new jobs, and ends when none runs here");
+  const Outcome refused = home.run({"--machines", "host2"}, {RINGLET_COLLECTIVE_LOOP})->finish();
+  CHECK(refused.exit_code != 0);
+  CHECK_THAT(refused.err, Contains("host2") && Contains("its owner cannot see its lines any more"));
   job->send(SIGTERM);
   CHECK(job->finish().exit_code == 128 + SIGTERM);
   const Outcome outcome = home.agents[1]->finish();

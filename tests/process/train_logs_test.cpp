@@ -73,9 +73,9 @@ TEST_CASE("a rank that is started again shares its file of hashes with no other,
   const TemporaryDirectory directory;
   const std::string log = directory.path() + "/hashes";
   CommandProcess process(training_of(3, write_text(directory),
-                                     {"--steps", "6000", "--batch", "6", "--check-every", "10", "--json", "--log-hashes", log},
-                                     {"--elastic", "2:3"}));
-  process.wait_for_stderr("step 1/6000");
+                                     {"--steps", "2000", "--batch", "6", "--check-every", "10", "--json", "--log-hashes", log},
+                                     {"--elastic", "3:3"}));  // the others wait for it
+  process.wait_for_stderr("step 1/2000");
   wait_for_condition([&] { return read_file(log + ".0").size() > 100; });
   ::kill(process_of_rank(process.pid(), 0), SIGKILL);
   const Outcome outcome = process.finish();
@@ -88,10 +88,12 @@ TEST_CASE("a rank that is started again shares its file of hashes with no other,
     std::string hash;
     for (int step = 0; lines >> step >> hash;) steps.push_back(step);
     CAPTURE(number, steps);
+    REQUIRE_FALSE(steps.empty());
     CHECK(steps.front() == 10);
-    CHECK(steps.back() == 6000);
+    CHECK(steps.back() == 2000);
     CHECK(std::is_sorted(steps.begin(), steps.end()));
-    CHECK((std::set(steps.begin(), steps.end()).size() == 600) == (number != 0));
+    // The killed process may have been about to write one.
+    CHECK(std::set(steps.begin(), steps.end()).size() >= (number == 0 ? 199 : 200));
   }
 }
 

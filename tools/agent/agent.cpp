@@ -120,6 +120,7 @@ std::string Agent::find_refusal(const job::Hail& hail, const LinkBinding& bindin
   if (!key) return fmt::format("{} did not prove its key on this link; somebody may stand between the two machines", hail.from);
   if (std::string distrust = find_distrust(hail.from, *key); !distrust.empty()) return distrust;
   if (hail.program.empty()) return {};
+  if (!refusal_.empty()) return refusal_;
   if (!hail.directory.empty() && !launch::is_directory(hail.directory)) return "there is no directory " + hail.directory;
   return options_.allowed.ask(hail.program).refusal;
 }
@@ -155,6 +156,8 @@ std::optional<job::Failed> Agent::find_withdrawal(const job::StartRanks& start, 
 }
 
 std::optional<job::Failed> Agent::find_failure(job::StartRanks& start, const job::Hail& hail) {
+  // Its program may have been offered before.
+  if (!refusal_.empty()) return job::Failed{kRefused, refusal_};
   if (start.ranks > static_cast<std::uint32_t>(free_ranks()))
     return job::Failed{
         1, fmt::format("{} ranks were asked for, and {} are free now; another job may have come between", start.ranks, free_ranks())};

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/address.hpp"
@@ -70,6 +71,8 @@ class Agent final : private job::SessionHost {
   std::uint16_t port() const { return listeners_.empty() ? std::uint16_t{0} : listeners_.front()->address().port; }
   /// Takes no more connections and ends the jobs, within their grace.
   void close();
+  /// Refuses jobs from now on, with this reason; those that run go on.
+  void refuse_jobs(std::string reason) { refusal_ = std::move(reason); }
   /// Whether nothing runs.
   bool idle() const;
 
@@ -106,6 +109,7 @@ class Agent final : private job::SessionHost {
   std::unique_ptr<Listener> rank_listener_;  // closes what it takes; it shows whether the ranks' ports can be reached
   std::list<std::unique_ptr<job::MachineSession>> sessions_;
   bool closing_ = false;
+  std::string refusal_;  // of all jobs; empty where they are taken
 };
 
 }  // namespace ringlet::agent

@@ -31,11 +31,13 @@ winsize terminal_size() {
   return size;
 }
 
-/// Without it the first line that nobody reads would kill this process, and with it all jobs that it holds.
+/// Without it the first line that nobody reads would kill an agent, and with it all jobs that it holds.
 class IgnoredPipeSignal {
  public:
-  IgnoredPipeSignal() : before_(::signal(SIGPIPE, SIG_IGN)) {}
-  ~IgnoredPipeSignal() { ::signal(SIGPIPE, before_); }
+  explicit IgnoredPipeSignal(bool has_agent) : before_(has_agent ? ::signal(SIGPIPE, SIG_IGN) : SIG_ERR) {}
+  ~IgnoredPipeSignal() {
+    if (before_ != SIG_ERR) ::signal(SIGPIPE, before_);
+  }
   IgnoredPipeSignal(const IgnoredPipeSignal&) = delete;
   IgnoredPipeSignal& operator=(const IgnoredPipeSignal&) = delete;
 
@@ -85,7 +87,7 @@ int MachineWatch::run() {
   if (const Status status = datagrams_.status(); !status.ok())
     throw std::runtime_error(status.text() + "; choose another port with --port");
   tell_start();
-  const IgnoredPipeSignal ignored;
+  const IgnoredPipeSignal ignored(agent_ != nullptr);
   auto advert = make_advert();
   bool over = false;
   if (options_.once) loop_.after(*options_.once, [&over] { over = true; });
@@ -100,10 +102,12 @@ int MachineWatch::run() {
   return code;
 }
 
-/// Waits, where the lines cannot be written any more, until no job runs or until `is_over`: the jobs do not need the lines.
+/// Waits, where the lines cannot be written any more, until no job runs or until `is_over`: the jobs do not need the lines. New ones, which
+/// its owner would not see, are refused.
 void MachineWatch::finish_jobs(const std::function<bool()>& is_over) {
   if (!agent_ || agent_->idle() || is_over()) return;
-  tell(options_.message_prefix + ": its lines cannot be written any more; it ends when no job runs here");
+  tell(options_.message_prefix + ": its lines cannot be written any more; it takes no new jobs, and ends when none runs here");
+  agent_->refuse_jobs("its owner cannot see its lines any more, and it ends with its jobs");
   while (!is_over() && !agent_->idle()) loop_.wait();
 }
 

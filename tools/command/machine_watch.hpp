@@ -31,7 +31,8 @@ struct WatchOptions {
 
 /// Runs discovery until a signal or the end of the time, and prints its findings on stdout. On a terminal this is a table that is redrawn,
 /// elsewhere a line for each change. Both also show the jobs that the agent runs. With `once` it prints the table, or one JSON object, at
-/// the end. Where its lines cannot be written any more it ends, too, but not before the jobs that the agent runs.
+/// the end. Where its lines cannot be written any more it ends, too; with an agent, which takes no new jobs then, not before those that
+/// run, unless a signal comes.
 class MachineWatch {
  public:
   explicit MachineWatch(WatchOptions options);

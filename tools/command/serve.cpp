@@ -6,11 +6,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <ringlet/error.hpp>
 #include <span>
 #include <stdexcept>
 
+#include "core/base/printable.hpp"
 #include "native/environment.hpp"
 #include "tools/command/embedded_page.hpp"
 #include "tools/command/join_links.hpp"
@@ -82,11 +84,14 @@ std::optional<std::string> choose_ranks(ServeLine& line) {
   return check_bounds(launch, bounds, launch.options.world_size);
 }
 
-/// Packs what --page names, or returns what is wrong with it.
+/// Packs the folder of --page, or returns what is wrong with it. Throws `std::runtime_error` where the system fails to read it.
 std::optional<std::string> pack_folder(const std::string& folder, std::vector<std::byte>& page) {
   try {
     page = pack_page_folder(folder);
     return std::nullopt;
+  } catch (const std::filesystem::filesystem_error& error) {
+    const std::string path = error.path1().empty() ? folder : error.path1().string();
+    throw std::runtime_error(fmt::format("--page: '{}' cannot be read: {}", printable(path), error.code().message()));
   } catch (const std::runtime_error& error) {
     return fmt::format("--page: {}", error.what());
   }
@@ -155,7 +160,7 @@ int run_serve(Arguments arguments) {
   if (mistake) return usage_error("serve", *mistake);
 
   const std::string token = choose_token();
-  const UniqueFd page = file_of(line.page ? packed : trainers_page());
+  const UniqueFd page = file_of(line.page ? std::move(packed) : trainers_page());
   options.message_prefix = "ringlet serve";
   options.page_fd = page.get();
   // The user's --env stands behind these variables, and holds.

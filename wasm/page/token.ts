@@ -2,7 +2,7 @@ import { encryptOf, tokenOf } from '../src/addresses.js';
 
 const tokenKey = 'ringlet-token';
 const encryptKey = 'ringlet-encrypt';
-// What this page has set, for browsers that store nothing.
+// The values that this page has set, for browsers that store nothing.
 const kept = new Map<string, string | undefined>();
 
 /**

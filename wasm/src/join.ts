@@ -1,5 +1,6 @@
 import { parseAddress } from './addresses.js';
 import { LocalEngine, type ModuleFactory } from './core/local_engine.js';
+import { longestTimeout } from './core/timeouts.js';
 import type { Engine, JoinRequest, Membership, Progress } from './engine.js';
 import { AbortError, InvalidArgument } from './errors.js';
 import { Group } from './group.js';
@@ -142,6 +143,6 @@ export function requestOf(platform: Platform, options: JoinOptions): JoinRequest
 }
 
 function checkedTime(name: string, time: number | undefined): number | undefined {
-  if (time === undefined || (time > 0 && time <= 0x7fffffff)) return time;
+  if (time === undefined || (time > 0 && time <= longestTimeout)) return time;
   throw new InvalidArgument(`${name} is ${time}; give milliseconds above 0, or leave it out`);
 }

@@ -1,4 +1,5 @@
 import { checkCall, checkSignal } from './calls.js';
+import { longestTimeout } from './core/timeouts.js';
 import type { Engine, Progress, Seat, WorldState } from './engine.js';
 import { AbortError, Cancelled, InvalidArgument, PeerLost, ProtocolError, RingletError, Timeout, toError } from './errors.js';
 import type { Group } from './group.js';
@@ -53,7 +54,6 @@ interface End {
 const shortestPause = 50;
 const longestPause = 2000;
 const defaultTimeout = 600_000;
-const longestTimer = 0x7fffffff;
 
 /** How this side goes on when its world has ended. All groups of one world share it. */
 export class Succession {
@@ -101,7 +101,7 @@ export class Succession {
     // The native ranks do not admit it as long as they take it for a member.
     await this.#engine.close();
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), Math.min(timeout, longestTimer));
+    const timer = setTimeout(() => late.abort(), Math.min(timeout, longestTimeout));
     try {
       const signals = [this.#leaving.signal, late.signal, signal];
       const world = await underSignals(signals, (any) => joinPersistently(join, any, cause));

@@ -169,7 +169,7 @@ export class PageView {
     this.#state = state;
     for (const id of ['state', 'news']) byId(id).dataset['state'] = state;
     write('state', stateNames[state]);
-    // What was said before this tab took part is shown now.
+    // The note from before this tab took part is shown now.
     this.note(this.#takesPart ? (byId('note').textContent ?? '') : '');
     document.title = `${stateNames[state]} – Ringlet`;
   }

@@ -25,7 +25,13 @@ test('the link of the group says how to join also where the browser keeps no dat
   assert.equal(takeToken(), undefined);
 });
 
-test('what the link says is kept for a reload', () => {
+/** Loads the page's module as a reload does: with nothing in its memory. */
+async function reload(): Promise<typeof import('../../page/token.js')> {
+  // @ts-expect-error The bundler takes the suffix for another module, and TypeScript for none.
+  return import('../../page/token.js?reload');
+}
+
+test('what the link says is kept for a reload', async () => {
   const kept = new Map<string, string>();
   const storage = {
     getItem: (key: string) => kept.get(key) ?? null,
@@ -35,7 +41,12 @@ test('what the link says is kept for a reload', () => {
   open('#token=secret&encrypt=off', storage);
   assert.equal(takeToken(), 'secret');
   assert.deepEqual([...kept.values()].sort(), ['off', 'secret']);
+  const reloaded = await reload();
+  assert.equal(reloaded.takeToken(), 'secret');
+  assert.equal(reloaded.encryption(), '#encrypt=off');
   open('#token=other', storage);
   assert.equal(takeToken(), 'other');
   assert.deepEqual([...kept.values()], ['other']);
+  assert.equal(reloaded.takeToken(), 'other');
+  assert.equal(reloaded.encryption(), '');
 });
