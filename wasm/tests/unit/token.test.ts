@@ -26,10 +26,7 @@ test('the link of the group says how to join also where the browser keeps no dat
 });
 
 /** Loads the page's module as a reload does: with nothing in its memory. */
-async function reload(): Promise<typeof import('../../page/token.js')> {
-  // @ts-expect-error The bundler takes the suffix for another module, and TypeScript for none.
-  return import('../../page/token.js?reload');
-}
+const reload = async (): Promise<typeof import('*token.js?reload')> => import('../../page/token.js?reload');
 
 test('what the link says is kept for a reload', async () => {
   const kept = new Map<string, string>();
