@@ -180,9 +180,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option(
          "--log-hashes", options.log_hashes,
          "Whenever the ranks compare their parameters, each writes the step and its own hash to this file, behind its name the number "
-         "that `ringlet launch`, `run` or `serve` has given the rank, or its rank; one that joins later adds the group's epoch. A rank "
-         "that "
-         "they start again appends to its file, and so does --resume")
+         "that `ringlet launch`, `run` or `serve` has given the rank, or its rank; one that joins later adds the group's epoch. "
+         "A rank that they start again appends to its file, and so does --resume")
       ->check(problem_of_name);
   app.add_option("--trace", options.trace,
                  "Write what this rank does when to FILE, which opens in ui.perfetto.dev; a rank among several writes its part beside it. "
