@@ -190,16 +190,21 @@ TEST_CASE("the same collectives overlap on clocks that differ by hours, within t
   const MergedTrace trace(file);
   std::map<std::uint64_t, Span> zero;
   for (const Span& span : trace.spans(0, "all_reduce")) zero.emplace(span.number, span);
-  std::size_t overlapping = 0;
-  const std::vector<Span> one = trace.spans(1, "all_reduce");
-  for (const Span& span : one) {
+  std::size_t compared = 0, overlapping = 0;
+  // On a busy machine events may come faster than they are written, which the ranks say.
+  const bool is_whole = outcome.err.find("the trace lacks") == std::string::npos;
+  for (const Span& span : trace.spans(1, "all_reduce")) {
     const auto same = zero.find(span.number);
-    REQUIRE(same != zero.end());
+    if (same == zero.end()) {
+      REQUIRE_FALSE(is_whole);
+      continue;
+    }
+    ++compared;
     // Neither rank can end before the other one has begun.
     overlapping += span.begin <= same->second.end + error_us && same->second.begin <= span.end + error_us ? 1 : 0;
   }
-  CHECK(one.size() > 20);
-  CHECK(overlapping == one.size());
+  CHECK(compared > 20);
+  CHECK(overlapping == compared);
   // The bound is of use: the clocks are known far better than by the length of the run.
   CHECK(error_us < 1e5);
 }
