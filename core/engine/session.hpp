@@ -51,8 +51,10 @@ class FrameSource {
 /// Is told of a session's events. All calls come from the loop. The session may not be destroyed inside them; that has to be deferred.
 class SessionOwner {
  public:
-  /// A frame begins. Returns where its payload goes; null lets the session discard it.
+  /// A frame begins. Returns where its payload goes, Session::gather_control() for a control frame; null lets the session discard it.
   virtual PayloadSink* on_frame(Session& session, const FrameHeader& header) = 0;
+  /// The payload of a control frame is complete. It is borrowed for the call.
+  virtual void on_control(Session& session, ConstBytes payload) = 0;
   /// The link broke, ended without goodbye, or the peer broke the protocol. Called at most once; nothing is received after it.
   virtual void on_session_failed(Session& session, const Status& status) = 0;
   /// The peer has ended its direction after a goodbye, or after this side has ended its own. Called at most once.
@@ -120,6 +122,11 @@ class Session final : private LinkUser {
   void send_owned(FrameHeader header, ConstBytes payload);
   /// Forgets all sources. A frame that has partly left is completed from a copy, so that the peer can still read the frames after it.
   void drop_sources();
+  /// Where the payload of a control frame goes. It is passed on when it is complete, to the owner that the session has then.
+  PayloadSink* gather_control() {
+    control_sink_.begin();
+    return &control_sink_;
+  }
   /// From now on everything is read and discarded; on_frame is not called any more.
   void discard_received();
   /// Discards the rest of the frame that is being received, if it belongs to an operation, of this group or of any. Its sink may be
@@ -168,6 +175,15 @@ class Session final : private LinkUser {
     Instant since{};  // if there is a trace: when it was put in the batch
   };
   static constexpr std::size_t kMaxBatchFrames = 64;
+
+  class ControlSink final : public GatheringSink {
+   public:
+    explicit ControlSink(Session& session) : session_(session) {}
+    void frame_ended() override { session_.owner_->on_control(session_, gathered()); }
+
+   private:
+    Session& session_;
+  };
 
   std::span<const ConstBytes> to_send() override;
   bool sends_for_caches() const override { return batch_is_for_caches_; }
@@ -224,6 +240,7 @@ class Session final : private LinkUser {
   std::size_t begin_ = 0, end_ = 0;  // unread bytes of buffer_
   std::array<Bytes, 2> receive_parts_{};
   FrameHeader header_{};
+  ControlSink control_sink_{*this};
   PayloadSink* sink_ = nullptr;
   std::size_t payload_left_ = 0;
   bool in_frame_ = false;

@@ -17,16 +17,6 @@ constexpr Duration kTimeToEnd = Duration::seconds(1);           // for this side
 
 }  // namespace
 
-class World::ControlSink final : public GatheringSink {
- public:
-  ControlSink(World& world, int peer) : world_(world), peer_(peer) {}
-  void frame_ended() override { world_.on_control(peer_, gathered()); }
-
- private:
-  World& world_;
-  const int peer_;
-};
-
 World::World(EventLoop& loop, const WorldOptions& options)
     : loop_(loop),
       options_(options.within_limits()),
@@ -40,7 +30,6 @@ World::World(EventLoop& loop, const WorldOptions& options)
       parts_(*this, groups_),
       heard_(static_cast<std::size_t>(options.size), options.epoch == 0) {
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
-  for (int rank = 0; rank < options.size; ++rank) control_sinks_.push_back(std::make_unique<ControlSink>(*this, rank));
   if (options.size > 1) schedule_tick();
 }
 
@@ -80,7 +69,7 @@ std::unique_ptr<Session> World::hand_over(int rank) {
 }
 
 void World::retire() {
-  // The user stays, since the rest of a message may still come through a session that was handed over in its midst.
+  // The user stays for the ranks that do not go on, which may still ask what was decided.
   surveys_.cancel_all();
   if (tick_timer_ != 0) loop_.cancel(std::exchange(tick_timer_, 0));
   if (options_.guests == 0) return;
@@ -117,11 +106,8 @@ void World::leave(GroupEngine& group) {
 PayloadSink* World::on_frame(Session& session, const FrameHeader& header) {
   const int peer = session.peer();
   switch (header.kind) {
-    case FrameKind::control: {
-      ControlSink& sink = *control_sinks_[static_cast<std::size_t>(peer)];
-      sink.begin();
-      return &sink;
-    }
+    case FrameKind::control:
+      return session.gather_control();
     case FrameKind::goodbye:
       on_goodbye(peer);
       return nullptr;
@@ -136,7 +122,8 @@ PayloadSink* World::on_frame(Session& session, const FrameHeader& header) {
   }
 }
 
-void World::on_control(int peer, ConstBytes payload) {
+void World::on_control(Session& session, ConstBytes payload) {
+  const int peer = session.peer();
   const auto message = wire::decode_control(payload);
   if (!message) return on_violation(peer, "rank " + std::to_string(peer) + " sent a control message that cannot be read");
   if (const auto* abort = std::get_if<wire::Abort>(&*message)) return on_abort(peer, wire::to_status(*abort));

@@ -148,15 +148,13 @@ class World final : private SessionOwner, private GroupHost {
   const WorldOptions& options() const override { return options_; }
 
  private:
-  class ControlSink;
-
   PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
+  void on_control(Session& session, ConstBytes payload) override;
   void on_session_failed(Session& session, const Status& status) override;
   void on_session_ended(Session& session) override;
   Session& session_with(int rank) override { return peers_.session(rank); }
   EventLoop& loop() override { return loop_; }
 
-  void on_control(int peer, ConstBytes payload);
   /// The peer ends the world and says why.
   void on_abort(int peer, const Status& status);
   void on_revoke(int peer, const wire::Revoke& revoke);
@@ -184,7 +182,6 @@ class World final : private SessionOwner, private GroupHost {
   EventLoop& loop_;
   WorldOptions options_;
   Peers peers_;
-  std::vector<std::unique_ptr<ControlSink>> control_sinks_;
   GroupTable groups_;  // destroyed before the sessions, which may hold its frame sources
   GroupEngine* group_ = nullptr;
   Heartbeats heartbeats_;

@@ -7,10 +7,10 @@
 
 namespace ringlet {
 
-/// Destroys these objects after the current callback has returned, since one of them may be the caller of that callback.
-template <class... Objects>
-void release_later(EventLoop& loop, std::unique_ptr<Objects>... objects) {
-  loop.defer([... released = std::shared_ptr<Objects>(std::move(objects))] {});
+/// Destroys the object after the current callback has returned, since it may be the caller of that callback.
+template <class Object>
+void release_later(EventLoop& loop, std::unique_ptr<Object> object) {
+  loop.defer([released = std::shared_ptr<Object>(std::move(object))] {});
 }
 
 }  // namespace ringlet

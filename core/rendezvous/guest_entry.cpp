@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/engine/payload_sink.hpp"
 #include "core/engine/requests.hpp"
 #include "core/engine/send_control.hpp"
 #include "core/ports/release_later.hpp"
@@ -30,15 +29,6 @@ WorldOptions GuestEntry::Entry::world_options(WorldOptions own) const {
   own.heartbeat_timeout = Duration::milliseconds(seat.heartbeat_timeout_ms);
   return own;
 }
-
-class GuestEntry::Sink final : public GatheringSink {
- public:
-  explicit Sink(GuestEntry& entry) : entry_(entry) {}
-  void frame_ended() override { entry_.on_message(gathered()); }
-
- private:
-  GuestEntry& entry_;
-};
 
 GuestEntry::GuestEntry(EventLoop& loop, Network& network, Authenticator& authenticator, GuestEntryOptions options, OnSeat on_seat)
     : loop_(loop),
@@ -82,21 +72,17 @@ void GuestEntry::on_dialled(Result<std::unique_ptr<Link>> link) {
   }
   refusals_.clear();
   session_ = std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), options_.session);
-  sink_ = std::make_unique<Sink>(*this);
   send_control(*session_, wire::SeatRequest{options_.name});
 }
 
 PayloadSink* GuestEntry::on_frame(Session& session, const FrameHeader& header) {
   if (&session != session_.get()) return nullptr;
-  if (header.kind == FrameKind::control && header.payload_bytes <= kMaxAnswerBytes) {
-    sink_->begin();
-    return sink_.get();
-  }
+  if (header.kind == FrameKind::control && header.payload_bytes <= kMaxAnswerBytes) return session.gather_control();
   finish(Status(Errc::protocol_error, "rank 0 answered with something else than a seat", 0));
   return nullptr;
 }
 
-void GuestEntry::on_message(ConstBytes payload) {
+void GuestEntry::on_control(Session&, ConstBytes payload) {
   if (!on_seat_) return;
   const auto message = wire::decode_control(payload);
   if (message) {
@@ -117,7 +103,6 @@ void GuestEntry::on_message(ConstBytes payload) {
 void GuestEntry::use_ticket(const wire::Ticket& ticket) {
   ticket_ = ticket;
   door_ = std::move(session_);
-  release_later(loop_, std::move(sink_));
   coordinator_ = {ticket.host.empty() ? options_.coordinator.host : ticket.host, static_cast<std::uint16_t>(ticket.port)};
   set_deadline();
   dial();
@@ -133,7 +118,6 @@ void GuestEntry::close_sessions() {
       (*session)->close();
       release_later(loop_, std::move(*session));
     }
-  release_later(loop_, std::move(sink_));
   ticket_ = {};
 }
 
@@ -155,7 +139,7 @@ void GuestEntry::finish(Result<Entry> outcome) {
   if (deadline_timer_ != 0) loop_.cancel(std::exchange(deadline_timer_, 0));
   if (!outcome.ok()) close_sessions();
   if (session_) session_->close();
-  release_later(loop_, std::move(session_), std::move(sink_));
+  release_later(loop_, std::move(session_));
   EventLoop& loop = loop_;
   const OnSeat on_seat = std::exchange(on_seat_, nullptr);
   on_seat(outcome);

@@ -56,17 +56,15 @@ class GuestEntry final : private SessionOwner {
   GuestEntry& operator=(const GuestEntry&) = delete;
 
  private:
-  class Sink;
-
   void set_deadline();
   void dial();
   void on_dialled(Result<std::unique_ptr<Link>> link);
   void use_ticket(const wire::Ticket& ticket);
   void close_sessions();
   PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
+  void on_control(Session& session, ConstBytes payload) override;
   void on_session_failed(Session& session, const Status& status) override;
   void on_session_ended(Session& session) override;
-  void on_message(ConstBytes payload);
   void retry(const std::string& reason);
   void finish(Result<Entry> outcome);
 
@@ -77,7 +75,6 @@ class GuestEntry final : private SessionOwner {
   Address coordinator_;
   int attempt_ = 0;  // of dialling; the results of earlier ones do not matter
   std::unique_ptr<Session> session_;
-  std::unique_ptr<Sink> sink_;
   std::unique_ptr<Session> door_;  // at which it has waited, and which has given it a ticket
   wire::Ticket ticket_;            // the last one
   std::string last_error_;

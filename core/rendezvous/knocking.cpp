@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "core/engine/payload_sink.hpp"
 #include "core/engine/send_control.hpp"
 #include "core/ports/release_later.hpp"
 #include "core/rendezvous/endpoints.hpp"
@@ -23,15 +22,6 @@ bool is_consistent(const wire::Ticket& ticket) {
 }
 
 }  // namespace
-
-class Knocking::Sink final : public GatheringSink {
- public:
-  explicit Sink(Knocking& knocking) : knocking_(knocking) {}
-  void frame_ended() override { knocking_.on_message(gathered()); }
-
- private:
-  Knocking& knocking_;
-};
 
 Knocking::Knocking(EventLoop& loop, Network& network, Authenticator& authenticator, KnockingOptions options, OnAnswer on_answer)
     : loop_(loop), options_(std::move(options)), on_answer_(std::move(on_answer)), dialler_(loop, network, authenticator) {
@@ -67,7 +57,6 @@ void Knocking::on_dialled(Result<std::unique_ptr<Link>> link) {
   }
   refusals_.clear();
   session_ = std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), options_.session);
-  sink_ = std::make_unique<Sink>(*this);
   last_reason_ = to_string(door()) + " answers, but the group has not admitted this process yet (admit())";
   send_control(*session_, wire::Knock{options_.name});
   if (options_.doors.size() < 2) return;
@@ -77,17 +66,14 @@ void Knocking::on_dialled(Result<std::unique_ptr<Link>> link) {
   });
 }
 
-PayloadSink* Knocking::on_frame(Session&, const FrameHeader& header) {
+PayloadSink* Knocking::on_frame(Session& session, const FrameHeader& header) {
   if (!on_answer_ || !session_) return nullptr;
-  if (header.kind == FrameKind::control && header.payload_bytes <= kMaxTicketBytes) {
-    sink_->begin();
-    return sink_.get();
-  }
+  if (header.kind == FrameKind::control && header.payload_bytes <= kMaxTicketBytes) return session.gather_control();
   finish(Status(Errc::protocol_error, "the door " + to_string(door()) + " answered with something else than a ticket"));
   return nullptr;
 }
 
-void Knocking::on_message(ConstBytes payload) {
+void Knocking::on_control(Session&, ConstBytes payload) {
   if (!on_answer_) return;
   const auto message = wire::decode_control(payload);
   const auto* abort = message ? std::get_if<wire::Abort>(&*message) : nullptr;
@@ -130,7 +116,7 @@ void Knocking::close_session() {
   if (patience_timer_ != 0) loop_.cancel(std::exchange(patience_timer_, 0));
   if (!session_) return;
   session_->close();
-  release_later(loop_, std::move(session_), std::move(sink_));
+  release_later(loop_, std::move(session_));
 }
 
 void Knocking::finish(Result<wire::Ticket> outcome) {

@@ -36,15 +36,13 @@ class Knocking final : private SessionOwner {
   Knocking& operator=(const Knocking&) = delete;
 
  private:
-  class Sink;
-
   const Address& door() const { return options_.doors[current_]; }
   void dial();
   void on_dialled(Result<std::unique_ptr<Link>> link);
   PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
+  void on_control(Session& session, ConstBytes payload) override;
   void on_session_failed(Session& session, const Status& status) override;
   void on_session_ended(Session& session) override;
-  void on_message(ConstBytes payload);
   void on_deadline();
   void try_next(const std::string& reason);
   void close_session();
@@ -57,7 +55,6 @@ class Knocking final : private SessionOwner {
   std::size_t current_ = 0;  // the door
   RefusalsInRow refusals_;
   std::unique_ptr<Session> session_;
-  std::unique_ptr<Sink> sink_;
   std::string last_reason_;
   RetryPause retry_pause_;
   TimerId deadline_timer_ = 0;

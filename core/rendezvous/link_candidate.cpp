@@ -4,25 +4,12 @@
 #include <utility>
 
 #include "core/base/rank_text.hpp"
-#include "core/engine/payload_sink.hpp"
 #include "core/engine/send_control.hpp"
 #include "core/ports/release_later.hpp"
 #include "core/rendezvous/link_measurement.hpp"
 #include "core/rendezvous/path_choice.hpp"
 
 namespace ringlet {
-
-class LinkCandidate::Sink final : public GatheringSink {
- public:
-  explicit Sink(LinkCandidate& candidate) : candidate_(candidate) {}
-  void frame_ended() override {
-    if (const auto message = wire::decode_control(gathered())) return candidate_.on_message(*message);
-    candidate_.lose({Errc::protocol_error, candidate_.text() + " sent a message that cannot be read"}, true);
-  }
-
- private:
-  LinkCandidate& candidate_;
-};
 
 LinkCandidate::LinkCandidate(EventLoop& loop, Dialler& dialler, const LinkCandidateOptions& options, wire::Endpoint target,
                              const Callbacks& callbacks)
@@ -83,7 +70,6 @@ void LinkCandidate::on_dialled(Result<std::unique_ptr<Link>> link) {
   if (!known && options_.only_these_interfaces)
     return lose({Errc::peer_lost, "the way to " + text() + " leaves by " + own_host + ", which is not to be used"}, true);
   path_ = path_between(known ? *own : wire::Endpoint{}, target_);
-  sink_ = std::make_unique<Sink>(*this);
   session_ = std::make_unique<Session>(std::move(link).value(), loop_, static_cast<SessionOwner&>(*this), options_.session);
   state_ = State::proposed;
   send(options_.proposal);
@@ -98,13 +84,15 @@ void LinkCandidate::nominate() {
   send(wire::Nominate{path_});
 }
 
-PayloadSink* LinkCandidate::on_frame(Session&, const FrameHeader& header) {
-  if (header.kind == FrameKind::control && header.payload_bytes <= LinkMeasurement::kMaxMessageBytes) {
-    sink_->begin();
-    return sink_.get();
-  }
+PayloadSink* LinkCandidate::on_frame(Session& session, const FrameHeader& header) {
+  if (header.kind == FrameKind::control && header.payload_bytes <= LinkMeasurement::kMaxMessageBytes) return session.gather_control();
   lose({Errc::protocol_error, text() + " sent a frame that does not belong here"}, true);
   return nullptr;
+}
+
+void LinkCandidate::on_control(Session&, ConstBytes payload) {
+  if (const auto message = wire::decode_control(payload)) return on_message(*message);
+  lose({Errc::protocol_error, text() + " sent a message that cannot be read"}, true);
 }
 
 void LinkCandidate::on_session_failed(Session&, const Status& status) { lose(status, false); }
@@ -149,13 +137,11 @@ void LinkCandidate::drop() {
   state_ = State::lost;
   if (!session_) return;
   session_->close();
-  release_later(loop_, std::move(session_), std::move(sink_));
+  release_later(loop_, std::move(session_));
 }
 
 std::unique_ptr<Session> LinkCandidate::take() {
   state_ = State::lost;
-  // This may be running inside a call of the sink, which is therefore destroyed later.
-  release_later(loop_, std::move(sink_));
   return std::move(session_);
 }
 

@@ -79,9 +79,8 @@ class LinkCandidate final : private SessionOwner {
   void finish();
 
  private:
-  class Sink;
-
   PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
+  void on_control(Session& session, ConstBytes payload) override;
   void on_session_failed(Session& session, const Status& status) override;
   void on_session_ended(Session& session) override;
 
@@ -102,7 +101,6 @@ class LinkCandidate final : private SessionOwner {
   TimerId timer_ = 0;
   Instant dialled_at_{};
   wire::Path path_{};
-  std::unique_ptr<Sink> sink_;
   std::unique_ptr<Session> session_;
   AliveGuard guard_;
 };

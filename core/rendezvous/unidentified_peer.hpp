@@ -36,15 +36,13 @@ class UnidentifiedPeer final : private SessionOwner {
   std::unique_ptr<Session> release() { return std::move(session_); }
 
  private:
-  class Sink;
-
   PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
+  void on_control(Session& session, ConstBytes payload) override;
   void on_session_failed(Session&, const Status&) override { callbacks_.on_gone(*this); }
   void on_session_ended(Session&) override { callbacks_.on_gone(*this); }
 
   const Callbacks callbacks_;
   std::size_t max_message_bytes_;
-  std::unique_ptr<Sink> sink_;
   std::unique_ptr<Session> session_;
 };
 

@@ -37,7 +37,7 @@ inline wire::RankSettings settings(std::uint32_t rank, std::uint32_t size = 3, s
 /// The other end of a session, which remembers the control messages that come.
 class Talker final : private SessionOwner {
  public:
-  explicit Talker(EventLoop& loop) : loop_(loop), sink_(*this) {}
+  explicit Talker(EventLoop& loop) : loop_(loop) {}
   void use(std::unique_ptr<Link> link) {
     session_ = std::make_unique<Session>(std::move(link), loop_, static_cast<SessionOwner&>(*this), SessionOptions{});
   }
@@ -53,24 +53,12 @@ class Talker final : private SessionOwner {
   }
 
  private:
-  class Sink final : public GatheringSink {
-   public:
-    explicit Sink(Talker& talker) : talker_(talker) {}
-    void frame_ended() override { talker_.heard.push_back(*wire::decode_control(gathered())); }
-
-   private:
-    Talker& talker_;
-  };
-
-  PayloadSink* on_frame(Session&, const FrameHeader&) override {
-    sink_.begin();
-    return &sink_;
-  }
+  PayloadSink* on_frame(Session& session, const FrameHeader&) override { return session.gather_control(); }
+  void on_control(Session&, ConstBytes payload) override { heard.push_back(*wire::decode_control(payload)); }
   void on_session_failed(Session&, const Status&) override { ended = true; }
   void on_session_ended(Session&) override { ended = true; }
 
   EventLoop& loop_;
-  Sink sink_;
   std::unique_ptr<Session> session_;
 };
 

@@ -120,6 +120,7 @@ class Early final : public FrameSource {
 
 struct Owner final : SessionOwner {
   PayloadSink* on_frame(Session&, const FrameHeader&) override { return nullptr; }
+  void on_control(Session&, ConstBytes) override {}
   void on_session_failed(Session&, const Status& status) override { failure = status; }
   void on_session_ended(Session&) override {}
 
@@ -151,6 +152,7 @@ class Placed final : public PayloadSink {
 
 struct OwnerOfPlaces final : SessionOwner {
   PayloadSink* on_frame(Session&, const FrameHeader&) override { return &places.at(next++); }
+  void on_control(Session&, ConstBytes) override {}
   void on_session_failed(Session&, const Status&) override { failed = true; }
   void on_session_ended(Session&) override {}
 
@@ -311,6 +313,39 @@ TEST_CASE("of long payloads behind each other those that have a place are never 
       if (in_place[frame] && most == wire.size()) CHECK(place.consumed == 0);
     }
   }
+}
+
+TEST_CASE("a control message goes to the owner that the session has when it is complete, though another had it when it began") {
+  struct Listener final : SessionOwner {
+    PayloadSink* on_frame(Session& session, const FrameHeader&) override { return session.gather_control(); }
+    void on_control(Session&, ConstBytes payload) override { messages.emplace_back(payload.begin(), payload.end()); }
+    void on_session_failed(Session&, const Status&) override {}
+    void on_session_ended(Session&) override {}
+
+    std::vector<std::vector<std::byte>> messages;
+  };
+  SimWorld sim(0);
+  auto before = std::make_unique<Listener>();
+  Listener after;
+  std::vector<std::byte> sent;
+  auto made = std::make_unique<TestLink>(sent);
+  TestLink& link = *made;
+  Session session(std::move(made), sim.add_node().loop(), *before, {});
+  const std::vector<std::byte> payload(1'000, std::byte{7});
+  FrameHeader header;
+  header.kind = FrameKind::control;
+  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  std::vector<std::byte> wire(kFrameHeaderBytes);
+  encode(header, wire.data());
+  wire.insert(wire.end(), payload.begin(), payload.end());
+
+  CHECK(link.bring(wire, 500) == 500);
+  session.set_owner(after);
+  CHECK(before->messages.empty());
+  before.reset();
+  CHECK(link.bring(ConstBytes(wire).subspan(500), wire.size()) == wire.size() - 500);
+  REQUIRE(after.messages.size() == 1);
+  CHECK(after.messages.front() == payload);
 }
 
 TEST_CASE("a connection that ends without a goodbye is closed at once, and not kept as long as its world") {
