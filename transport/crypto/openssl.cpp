@@ -1,6 +1,5 @@
 #include "transport/crypto/openssl.hpp"
 
-#include <openssl/err.h>
 #include <openssl/evp.h>
 
 #include <string>
@@ -9,8 +8,7 @@
 
 namespace ringlet {
 
-void needs_algorithm(bool is_offered, std::string_view name, std::string_view instead) {
-  if (is_offered) return;
+void refuse_algorithm(std::string_view name, std::string_view instead) {
   // For want of memory it says that it does not know the algorithm, too, after the true reason, if it has the memory to say anything.
   bool is_unknown = false, has_memory = true;
   while (const unsigned long error = ERR_get_error()) {

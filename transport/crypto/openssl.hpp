@@ -1,6 +1,7 @@
 #pragma once
 
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 
 #include <cstddef>
 #include <new>
@@ -20,8 +21,18 @@ inline void needs_memory(bool succeeded) {
 /// Throws where OpenSSL could not prepare itself for want of memory. What needs it then reads a null pointer.
 inline void needs_openssl() { needs_memory(OSSL_LIB_CTX_get0_global_default() != nullptr); }
 
-/// Throws `InvalidArgument` where OpenSSL does not offer an algorithm, as where it is restricted to FIPS; `instead` is what does without.
-/// To be called right after the call that asked for it.
-void needs_algorithm(bool is_offered, std::string_view name, std::string_view instead);
+/// Throws where OpenSSL has just said that it does not have an algorithm: see fetch_algorithm().
+[[noreturn]] void refuse_algorithm(std::string_view name, std::string_view instead);
+
+/// Returns what `fetch` does, which asks OpenSSL for an algorithm. Throws `InvalidArgument` where OpenSSL does not offer it, as where it is
+/// restricted to FIPS; `instead` is what does without.
+template <class Fetch>
+auto fetch_algorithm(Fetch fetch, std::string_view name, std::string_view instead) {
+  needs_openssl();
+  ERR_clear_error();
+  auto* algorithm = fetch();
+  if (algorithm == nullptr) refuse_algorithm(name, instead);
+  return algorithm;
+}
 
 }  // namespace ringlet

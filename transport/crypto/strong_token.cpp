@@ -1,7 +1,6 @@
 #include "transport/crypto/strong_token.hpp"
 
 #include <openssl/core_names.h>
-#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
@@ -44,10 +43,8 @@ struct FreeFunction {
 };
 
 void stretch(std::string_view token, Bytes out) {
-  needs_openssl();
-  ERR_clear_error();
-  const std::unique_ptr<EVP_KDF, FreeFunction> scrypt(EVP_KDF_fetch(nullptr, "SCRYPT", nullptr));
-  needs_algorithm(scrypt != nullptr, "scrypt", "a token that `ringlet token` has made does without");
+  const std::unique_ptr<EVP_KDF, FreeFunction> scrypt(fetch_algorithm([] { return EVP_KDF_fetch(nullptr, "SCRYPT", nullptr); }, "scrypt",
+                                                                      "a token that `ringlet token` has made does without"));
   const std::unique_ptr<EVP_KDF_CTX, FreeFunction> context(EVP_KDF_CTX_new(scrypt.get()));
   needs_memory(context != nullptr);
   std::string password(token), salt(kSalt);

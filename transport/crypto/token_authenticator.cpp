@@ -1,7 +1,6 @@
 #include "transport/crypto/token_authenticator.hpp"
 
 #include <openssl/crypto.h>
-#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
@@ -46,11 +45,10 @@ TokenAuthenticator::TokenAuthenticator(std::string token, bool encrypts, CipherS
   needs_openssl();
   if (!encrypts_) return;
   constexpr std::string_view kInstead = "RINGLET_ENCRYPT=off, on all ranks, does without";
-  ERR_clear_error();
-  const std::unique_ptr<EVP_PKEY_CTX, Free> agreement(EVP_PKEY_CTX_new_from_name(nullptr, "X25519", nullptr));
-  needs_algorithm(agreement != nullptr, "X25519", kInstead);
-  const std::unique_ptr<EVP_CIPHER, Free> cipher(EVP_CIPHER_fetch(nullptr, "ChaCha20-Poly1305", nullptr));
-  needs_algorithm(cipher != nullptr, "ChaCha20-Poly1305", kInstead);
+  const std::unique_ptr<EVP_PKEY_CTX, Free> agreement(
+      fetch_algorithm([] { return EVP_PKEY_CTX_new_from_name(nullptr, "X25519", nullptr); }, "X25519", kInstead));
+  const std::unique_ptr<EVP_CIPHER, Free> cipher(
+      fetch_algorithm([] { return EVP_CIPHER_fetch(nullptr, "ChaCha20-Poly1305", nullptr); }, "ChaCha20-Poly1305", kInstead));
 }
 
 Proof TokenAuthenticator::sign(ConstBytes message) { return hmac_sha256(token_.data(), token_.size(), message); }
