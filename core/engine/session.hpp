@@ -53,8 +53,8 @@ class SessionOwner {
  public:
   /// A frame begins. Returns where its payload goes, Session::gather_control() for a control frame; null lets the session discard it.
   virtual PayloadSink* on_frame(Session& session, const FrameHeader& header) = 0;
-  /// The payload of a control frame is complete. It is borrowed for the call.
-  virtual void on_control(Session& session, ConstBytes payload) = 0;
+  /// The payload of a frame is complete that was given to gather_control(). It is borrowed for the call.
+  virtual void on_control(Session&, ConstBytes) {}
   /// The link broke, ended without goodbye, or the peer broke the protocol. Called at most once; nothing is received after it.
   virtual void on_session_failed(Session& session, const Status& status) = 0;
   /// The peer has ended its direction after a goodbye, or after this side has ended its own. Called at most once.

@@ -30,7 +30,6 @@ class ClosingSessions final : private SessionOwner {
 
  private:
   PayloadSink* on_frame(Session&, const FrameHeader&) override { return nullptr; }
-  void on_control(Session&, ConstBytes) override {}
   void on_session_failed(Session& session, const Status&) override { on_session_ended(session); }
   void on_session_ended(Session& session) override;
   void take_over(Session& session);

@@ -36,7 +36,6 @@ class Seats final : private SessionOwner {
 
  private:
   PayloadSink* on_frame(Session& session, const FrameHeader& header) override;
-  void on_control(Session&, ConstBytes) override {}
   void on_session_failed(Session& session, const Status& status) override;
   void on_session_ended(Session& session) override;
   void free_seat_of(Session& session);

@@ -92,7 +92,6 @@ class OpenCipher final : public Cipher {
 class IgnoringOwner final : public SessionOwner {
  public:
   PayloadSink* on_frame(Session&, const FrameHeader&) override { return nullptr; }
-  void on_control(Session&, ConstBytes) override {}
   void on_session_failed(Session&, const Status&) override {}
   void on_session_ended(Session&) override {}
 };

@@ -120,7 +120,6 @@ class Early final : public FrameSource {
 
 struct Owner final : SessionOwner {
   PayloadSink* on_frame(Session&, const FrameHeader&) override { return nullptr; }
-  void on_control(Session&, ConstBytes) override {}
   void on_session_failed(Session&, const Status& status) override { failure = status; }
   void on_session_ended(Session&) override {}
 
@@ -152,7 +151,6 @@ class Placed final : public PayloadSink {
 
 struct OwnerOfPlaces final : SessionOwner {
   PayloadSink* on_frame(Session&, const FrameHeader&) override { return &places.at(next++); }
-  void on_control(Session&, ConstBytes) override {}
   void on_session_failed(Session&, const Status&) override { failed = true; }
   void on_session_ended(Session&) override {}
 

@@ -34,7 +34,6 @@ double cost_ns(Algorithm algorithm, std::size_t bytes, const std::vector<PortCos
 class IgnoringSessionOwner final : public SessionOwner {
  public:
   PayloadSink* on_frame(Session&, const FrameHeader&) override { return nullptr; }
-  void on_control(Session&, ConstBytes) override {}
   void on_session_failed(Session&, const Status&) override {}
   void on_session_ended(Session&) override {}
 };

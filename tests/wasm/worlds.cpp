@@ -29,7 +29,6 @@ RINGLET_EXPORT void test_dial(int32_t ticket, int32_t world, int32_t peer, int32
         if (link.ok()) {
           struct Nobody final : SessionOwner {
             PayloadSink* on_frame(Session&, const FrameHeader&) override { return nullptr; }
-            void on_control(Session&, ConstBytes) override {}
             void on_session_failed(Session&, const Status&) override {}
             void on_session_ended(Session&) override {}
           };
