@@ -33,6 +33,13 @@ bool differ_in_weight(const Call& one, const Call& other) {
   return one.dtype == DType::f64 && one.elements() == 1 && one.divisor == 1.0 && (other.divisor != 1.0 || other.blocks);
 }
 
+/// Whether one call may be the comparison of a tree that is new to its rank (TreeAgreement), and the other what follows on one that is
+/// known.
+bool differ_in_tree(const Call& one, const Call& other) {
+  const bool compares = one.kind == CollectiveKind::all_gather && one.dtype == DType::u64 && one.elements() == 1 && one.counts.empty();
+  return compares && reduces(other.kind);
+}
+
 }  // namespace
 
 std::optional<CollectiveKind> find_collective(std::string_view name) noexcept {
@@ -76,6 +83,8 @@ std::string describe(const Call& call) {
 std::string describe_difference(const Call& one, const Call& other) {
   if (one.kind == other.kind && (differ_in_weight(one, other) || differ_in_weight(other, one)))
     return "; of averages, either every rank gives a weight or none does";
+  if (differ_in_tree(one, other) || differ_in_tree(other, one))
+    return "; where both average a tree of tensors, only one of them has been given other tensors than before";
   if (one.kind != other.kind || one.counts.size() != other.counts.size() || one.counts.size() <= kDescribedParts) return {};
   const auto [a, b] = std::mismatch(one.counts.begin(), one.counts.end(), other.counts.begin());
   if (a == one.counts.end()) return {};

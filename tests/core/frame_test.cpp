@@ -186,6 +186,22 @@ TEST_CASE("averages with a weight and without one are told apart") {
   CHECK(describe_difference(mean, weights) == told);
 }
 
+TEST_CASE("where one rank compares a tree and another one reduces, the tree of one has changed") {
+  Call comparison;
+  comparison.kind = CollectiveKind::all_gather;
+  comparison.dtype = DType::u64;
+  comparison.rows = 1;
+  Call reduction;
+  reduction.kind = CollectiveKind::reduce_scatter;
+  reduction.dtype = DType::f32;
+  reduction.rows = 100;
+  const std::string told = "; where both average a tree of tensors, only one of them has been given other tensors than before";
+  CHECK(describe_difference(comparison, reduction) == told);
+  CHECK(describe_difference(reduction, comparison) == told);
+  comparison.rows = 2;
+  CHECK(describe_difference(comparison, reduction).empty());
+}
+
 TEST_CASE("a call that cannot be divided or counted equals itself on the wire") {
   Call call;
   call.divisor = std::nan("");
