@@ -41,10 +41,6 @@ std::vector<ShardBucket> make_buckets(const Tree& full, const ShardLayout& layou
 
 void ShardMover::divide(TensorView sum) const { group_.kernels->divide(sum.dtype())(sum.data(), sum.count(), averaged_ranks_); }
 
-void ShardMover::weigh(TensorView gradients) const {
-  ringlet::weigh(gradients.data(), gradients.dtype(), gradients.count(), factor_, *group_.kernels);
-}
-
 void ShardMover::lend(ShardBucket& bucket) {
   if (spare_.empty()) return;
   bucket.lend_memory(std::move(spare_.back()));
@@ -59,10 +55,11 @@ Result<CollectiveTask> ShardMover::start_reduce(ShardBucket& bucket, const Tree&
     return make_reduce_scatter_blocks(*blocks, bucket.packed_bytes(), bucket.reduced(group_.rank), bucket.counts(), group_);
   }
   bucket.pack_full(full, *group_.kernels);
-  weigh(bucket.packed());
-  if (!has_replicas()) return make_mean_scatter_v(bucket.packed(), bucket.reduced(group_.rank), bucket.counts(), group_);
-  if (is_divided_first(bucket.wire_format().dtype)) divide(bucket.packed());
-  return make_reduce_scatter_v(ReduceOp::sum, bucket.packed(), bucket.reduced(group_.rank), bucket.counts(), group_);
+  const TensorView packed = bucket.packed();
+  weigh(packed.data(), packed.dtype(), packed.count(), factor_, *group_.kernels);
+  if (!has_replicas()) return make_mean_scatter_v(packed, bucket.reduced(group_.rank), bucket.counts(), group_);
+  if (is_divided_first(packed.dtype())) divide(packed);
+  return make_reduce_scatter_v(ReduceOp::sum, packed, bucket.reduced(group_.rank), bucket.counts(), group_);
 }
 
 Result<CollectiveTask> ShardMover::start_sum_of_replicas(ShardBucket& bucket, std::size_t number, const WorldOptions& replicas,

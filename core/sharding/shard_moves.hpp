@@ -52,7 +52,6 @@ class ShardMover {
   bool has_replicas() const { return averaged_ranks_ != group_.size; }
   /// Divides by the number of ranks whose average is taken.
   void divide(TensorView sum) const;
-  void weigh(TensorView gradients) const;
   void lend(ShardBucket& bucket);
   void take_back(ShardBucket& bucket) { spare_.push_back(bucket.take_memory()); }
 
