@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "input_error.hpp"
+#include "print.hpp"
 
 namespace train_text {
 namespace {
@@ -61,8 +62,8 @@ void LogFile::close() {
 void LogFile::give_up(int error) {
   has_failed_ = true;
   file_.reset();
-  fmt::print(stderr, "train_text: cannot write to {}: {}; training goes on, and this log ends here\n", name_,
-             std::generic_category().message(error));
+  print(stderr, "train_text: cannot write to {}: {}; training goes on, and this log ends here\n", name_,
+        std::generic_category().message(error));
 }
 
 std::filesystem::path own_file(const std::filesystem::path& log, int rank, int epoch, Arrival arrival) {

@@ -17,6 +17,7 @@
 #include "options.hpp"
 #include "outer_program.hpp"
 #include "output.hpp"
+#include "print.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 #include "shared_inputs.hpp"
@@ -81,11 +82,10 @@ class Reporter {
 
   void begin(const Trainer& trainer, std::size_t text_bytes) {
     if (!speaks_) return;
-    fmt::print(out_, "{} parameters, {} bytes of text, {}, {} of {} bytes per step\n", trainer.model().parameter_count(), text_bytes,
-               counted(report_.ranks, "rank"), counted(options_.batch, "sequence"), options_.shape.context);
+    print(out_, "{} parameters, {} bytes of text, {}, {} of {} bytes per step\n", trainer.model().parameter_count(), text_bytes,
+          counted(report_.ranks, "rank"), counted(options_.batch, "sequence"), options_.shape.context);
     if (const std::string door = trainer.group().door(); trainer.group().elastic() && trainer.store().survives_losses())
-      fmt::print(out_, "{}\n", how_to_join(door, ""));
-    std::fflush(out_);
+      print(out_, "{}\n", how_to_join(door, ""));
   }
 
   void after(Act act, const Trainer& trainer) {
@@ -119,8 +119,8 @@ class Reporter {
     report_.steps = options_.steps - steps_done_;
     if (!speaks_) return;
     if (options_.resume)
-      fmt::print(out_, "{} {} done; {} left\n", counted(steps_done_, "step"), steps_done_ == 1 ? "is" : "are",
-                 report_.steps == 1 ? "1 is" : fmt::format("{} are", report_.steps));
+      print(out_, "{} {} done; {} left\n", counted(steps_done_, "step"), steps_done_ == 1 ? "is" : "are",
+            report_.steps == 1 ? "1 is" : fmt::format("{} are", report_.steps));
     show_progress();
   }
 
@@ -133,9 +133,9 @@ class Reporter {
     steps_done_ = std::max(trainer.run().committed(), trainer.first_step());
     report_.steps = options_.steps - trainer.first_step();
     if (now.rejoined)
-      fmt::print(stderr,
-                 "train_text: the others had gone on without this rank ({}); after {:.0f} ms it has joined them again as rank {} of {}\n",
-                 now.cause, now.seconds * 1e3, trainer.group().rank(), now.ranks);
+      print(stderr,
+            "train_text: the others had gone on without this rank ({}); after {:.0f} ms it has joined them again as rank {} of {}\n",
+            now.cause, now.seconds * 1e3, trainer.group().rank(), now.ranks);
     const bool spoke = std::exchange(speaks_, trainer.group().rank() == 0);
     if (!speaks_) return loss_log_.stop();
     if (!spoke) loss_log_.take_over(steps_done_);
@@ -187,8 +187,7 @@ int run(Options own) {
   const SharedInputs inputs =
       share_inputs(group, own, [&] { return text ? std::exchange(text, std::nullopt).value() : load_text(own.data); });
   if (!inputs.overruled.empty())
-    fmt::print(stderr, "train_text: rank 0 decides about the settings; other than was given to rank {}, {}\n", group.rank(),
-               inputs.overruled);
+    print(stderr, "train_text: rank 0 decides about the settings; other than was given to rank {}, {}\n", group.rank(), inputs.overruled);
 
   if (inputs.options.inner_steps > 0) return run_outer(inputs.options, inputs.corpus, std::move(group), false) ? kSuccess : kFailure;
   const bool joins = inputs.running;
@@ -210,10 +209,10 @@ int main(int argc, char** argv) {
     std::optional<Options> options = parse_options(argc, argv);
     return options ? run(*std::move(options)) : kSuccess;
   } catch (const InputError& error) {
-    fmt::print(stderr, "train_text: {}\n", error.what());
+    print(stderr, "train_text: {}\n", error.what());
     return kWrongInput;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "train_text: {}\n", error.what());
+    print(stderr, "train_text: {}\n", error.what());
     return kFailure;
   }
 }

@@ -16,6 +16,7 @@
 #include "loss_log.hpp"
 #include "outer_training.hpp"
 #include "output.hpp"
+#include "print.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 
@@ -45,11 +46,10 @@ class OuterReporter {
     began_ = Clock::now();
     if (!speaks_) return;
     const int between = steps_between_averages(options_);
-    fmt::print(out_, "{} parameters, {} bytes of text, {}, {} of {} bytes per step, an average every {}\n",
-               training.model().parameter_count(), text_bytes, counted(report_.ranks, "rank"), counted(options_.batch, "sequence"),
-               options_.shape.context, between == 1 ? "step" : counted(between, "step"));
-    if (group.elastic()) fmt::print(out_, "{}\n", how_to_join(group.door(), "the same options and text"));
-    std::fflush(out_);
+    print(out_, "{} parameters, {} bytes of text, {}, {} of {} bytes per step, an average every {}\n", training.model().parameter_count(),
+          text_bytes, counted(report_.ranks, "rank"), counted(options_.batch, "sequence"), options_.shape.context,
+          between == 1 ? "step" : counted(between, "step"));
+    if (group.elastic()) print(out_, "{}\n", how_to_join(group.door(), "the same options and text"));
     report_.first_validation_loss = training.validate();
     began_ = steps_since_ = Clock::now();
   }
@@ -75,10 +75,8 @@ class OuterReporter {
     steps_since_ = Clock::now();
     const int before = change.world.size() + static_cast<int>(change.lost.size());
     const double pause = std::chrono::duration<double>(change.pause).count();
-    fmt::print(
-        out_, "{}\n",
-        change_text(step, change.world.size(), change.joined, before, pause, change.joined > 0 ? std::string() : change.cause.text()));
-    std::fflush(out_);
+    print(out_, "{}\n",
+          change_text(step, change.world.size(), change.joined, before, pause, change.joined > 0 ? std::string() : change.cause.text()));
   }
 
   /// Returns whether the logs have all that they should.

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "print.hpp"
+
 namespace train_text {
 namespace {
 
@@ -76,18 +78,14 @@ void Progress::update(int step, double loss, double communication_share) {
                             .seconds_left = per_step * (steps_ - step)};
   if (on_terminal_) {
     // Carriage return, line, erase to the right: this avoids flicker and leaves nothing of a longer line behind.
-    fmt::print(out_, "\r{}\x1b[K{}", progress_bar(state, terminal_width(out_) - 1), last ? "\n" : "");
+    print(out_, "\r{}\x1b[K{}", progress_bar(state, terminal_width(out_) - 1), last ? "\n" : "");
     next_drawing_ = now + kBetweenDrawings;
   } else {
-    fmt::print(out_, "{}\n", progress_line(state));
+    print(out_, "{}\n", progress_line(state));
     next_drawing_ = now + kBetweenLines;
   }
-  std::fflush(out_);
 }
 
-void Progress::note(const std::string& line) {
-  fmt::print(out_, "{}{}\n", on_terminal_ ? "\r\x1b[K" : "", line);
-  std::fflush(out_);
-}
+void Progress::note(const std::string& line) { print(out_, "{}{}\n", on_terminal_ ? "\r\x1b[K" : "", line); }
 
 }  // namespace train_text

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
 
 #include "tests/launch/command_process.hpp"
 
@@ -15,7 +16,7 @@ Outcome run_redirected(const std::string& arguments, const std::string& redirect
   const TemporaryDirectory directory;
   const std::string errors = directory.path() + "/errors";
   const std::string line = "cd " + directory.path() + " && RINGLET_TOKEN=token-of-this-test-alone timeout 20 " + RINGLET_COMMAND + " " +
-                           arguments + " " + redirection + " 2>" + errors + " </dev/null";
+                           arguments + " 2>" + errors + " " + redirection + " </dev/null";
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, "", read_file(errors)};
 }
@@ -36,6 +37,29 @@ TEST_CASE("what cannot be written to standard output is told, with exit code 1")
   CAPTURE(closed.err);
   CHECK(closed.exit_code == 1);
   CHECK_THAT(closed.err, Contains("cannot write") && Contains("Bad file descriptor"));
+}
+
+TEST_CASE("what cannot be written to standard error is lost, and the exit code stays") {
+  const std::string arguments =
+      GENERATE(as<std::string>(), "nonsense", "launch -n 0 -- /bin/true", "launch -n 2 -- /bin/sh -c 'exit 3'", "trace summary /missing",
+               "launch --elastic 1:2 -n 2 -- /bin/sh -c '[ $RINGLET_RANK = 0 ] || exit 3'");
+  CAPTURE(arguments);
+  const Outcome outcome = run_redirected(arguments, "");
+  CHECK_FALSE(outcome.err.empty());
+  CHECK(run_redirected(arguments, "2>/dev/full").exit_code == outcome.exit_code);
+}
+
+TEST_CASE("ranks go on where what they write cannot be kept") {
+  const TemporaryDirectory directory;
+  const std::string script = "echo one; sleep 0.2; echo two; : >" + directory.path() + "/done.$RINGLET_RANK";
+  const std::string redirection = GENERATE(as<std::string>(), ">/dev/full", "2>/dev/full >&2");
+  const Outcome outcome = run_redirected("launch -n 2 -- /bin/sh -c '" + script + "'", redirection);
+  CAPTURE(redirection, outcome.err);
+  CHECK(outcome.exit_code == 1);
+  CHECK(std::filesystem::exists(directory.path() + "/done.0"));
+  CHECK(std::filesystem::exists(directory.path() + "/done.1"));
+  if (redirection == ">/dev/full")
+    CHECK_THAT(outcome.err, Contains("goes on without it") && Contains("not all of the ranks' output was written"));
 }
 
 TEST_CASE("a command that runs until a signal comes ends when its standard output is lost") {

@@ -152,6 +152,18 @@ TEST_CASE("a report that cannot be written is a failure") {
   CHECK_THAT(outcome.err, Contains("cannot write to standard output: No space left on device"));
 }
 
+TEST_CASE("training goes on where what it says of itself cannot be written") {
+  const TemporaryDirectory directory;
+  const std::string training = std::string(TRAIN_TEXT) + " --layers 1 --width 32 --heads 2 --context 32 --steps 2 --json --data ";
+  const std::string inner_steps = GENERATE(as<std::string>(), "", " --inner-steps 1");
+  const Outcome outcome = run_script({"-n", "1"}, training + write_text(directory) + inner_steps + " 2>/dev/full");
+  CAPTURE(inner_steps, outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.out, Contains("\"ranks\":1"));
+  const Outcome refused = run_script({"-n", "1"}, training + "/missing" + inner_steps + " 2>/dev/full");
+  CHECK(refused.exit_code == run_script({"-n", "1"}, training + "/missing" + inner_steps).exit_code);
+}
+
 TEST_CASE("training learns, and every rank ends with the same parameters") {
   using Case = std::pair<std::string, std::vector<std::string>>;
   const auto [type, mode] = GENERATE(Case{"none", {}}, Case{"f16", {}}, Case{"bf16", {}}, Case{"int8", {}}, Case{"int4", {}},

@@ -10,6 +10,7 @@
 #include "tools/command/bench_measure.hpp"
 #include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
+#include "tools/launch/standard_error.hpp"
 
 namespace ringlet::command {
 
@@ -97,7 +98,7 @@ int compare(const BenchPlan& plan, std::array<Side, 2> sides) {
     right = right && times[0].checked && times[1].checked;
     if (prints) print(plan, sides, first.size(), links, measured, times);
   }
-  if (!right && prints) fmt::print(stderr, "ringlet bench: a result is wrong\n");
+  if (!right && prints) launch::print_error("ringlet bench: a result is wrong\n");
   return right ? 0 : 1;
 }
 

@@ -10,6 +10,7 @@
 #include "tools/command/bench_measure.hpp"
 #include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
+#include "tools/launch/standard_error.hpp"
 
 namespace ringlet::command {
 
@@ -88,10 +89,10 @@ int run_bench_rank(const BenchPlan& plan) {
       right = right && row.checked;
       if (prints) print(plan, group, links, row);
     }
-    if (!right && prints) fmt::print(stderr, "ringlet bench: a result is wrong\n");
+    if (!right && prints) launch::print_error("ringlet bench: a result is wrong\n");
     return right ? 0 : 1;
   } catch (const Error& error) {
-    fmt::print(stderr, "ringlet bench: {}\n", error.what());
+    launch::print_error("ringlet bench: {}\n", error.what());
     return error.status().code() == Errc::invalid_argument ? kUsageError : 1;
   }
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "tools/command/merge_progress.hpp"
+#include "tools/launch/standard_error.hpp"
 
 namespace ringlet::command {
 
@@ -52,11 +53,7 @@ std::function<void(const job::TracePiece&)> JobTrace::taker() {
   return [this](const job::TracePiece& piece) { parts_->add({piece.rank, piece.restarts}, piece.data); };
 }
 
-// Where stderr takes no more, the job's exit code still counts.
-void JobTrace::tell(const std::string& text) const {
-  const std::string line = fmt::format("ringlet {}: {}\n", subcommand_, text);
-  std::fwrite(line.data(), 1, line.size(), stderr);
-}
+void JobTrace::tell(const std::string& text) const { launch::print_error("ringlet {}: {}\n", subcommand_, text); }
 
 bool JobTrace::tell_missing(const job::JobResult& result) const {
   std::string silent, late, unwritten, why_unwritten;

@@ -16,6 +16,7 @@
 #include "tools/command/subcommand.hpp"
 #include "tools/command/table.hpp"
 #include "tools/command/this_machine.hpp"
+#include "tools/launch/standard_error.hpp"
 
 namespace ringlet::command {
 
@@ -44,9 +45,6 @@ class IgnoredPipeSignal {
  private:
   void (*before_)(int);
 };
-
-/// Writes to stderr, where fmt::print would throw if its reader has gone.
-void tell(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
 
 discovery::DiscoveryOptions discovery_options(const WatchOptions& options, std::uint16_t agent_port) {
   std::optional<discovery::Profile> profile = options.profile;
@@ -106,7 +104,8 @@ int MachineWatch::run() {
 /// its owner would not see, are refused.
 void MachineWatch::finish_jobs(const std::function<bool()>& is_over) {
   if (!agent_ || agent_->idle() || is_over()) return;
-  tell(options_.message_prefix + ": its lines cannot be written any more; it takes no new jobs, and ends when none runs here");
+  launch::print_error("{}: its lines cannot be written any more; it takes no new jobs, and ends when none runs here\n",
+                      options_.message_prefix);
   agent_->refuse_jobs("its owner cannot see its lines any more, and it ends with its jobs");
   while (!is_over() && !agent_->idle()) loop_.wait();
 }
@@ -117,7 +116,7 @@ std::unique_ptr<ServiceAdvert> MachineWatch::make_advert() {
   const auto& profile = *options_.profile;
   Service service{profile.name, agent_->port(), {{"group", profile.group}, {"version", profile.version}}};
   return std::make_unique<ServiceAdvert>(std::move(service), [message_prefix = options_.message_prefix](const std::string& name) {
-    tell(fmt::format("{}: DNS-SD browsers see it as {}, type _ringlet._tcp", message_prefix, name));
+    launch::print_error("{}: DNS-SD browsers see it as {}, type _ringlet._tcp\n", message_prefix, name);
   });
 }
 
@@ -139,15 +138,16 @@ void MachineWatch::on_agent_event(const agent::AgentEvent& event) {
 void MachineWatch::tell_start() const {
   if (!options_.profile) return;
   const auto& profile = *options_.profile;
-  fmt::print(stderr, "{}: {} is up in group {}, until Ctrl-C\n", options_.message_prefix, profile.name, profile.group);
+  launch::print_error("{}: {} is up in group {}, until Ctrl-C\n", options_.message_prefix, profile.name, profile.group);
   if (options_.agent)
-    fmt::print(stderr, "{}: starts programs that {} allows, at TCP port {}\n", options_.message_prefix,
-               options_.agent->allowed.file().empty() ? "--allow" : "--allow or " + options_.agent->allowed.file(), agent_->port());
+    launch::print_error("{}: starts programs that {} allows, at TCP port {}\n", options_.message_prefix,
+                        options_.agent->allowed.file().empty() ? "--allow" : "--allow or " + options_.agent->allowed.file(),
+                        agent_->port());
   else
-    fmt::print(stderr,
-               "{}: without a token this machine is only shown; give it the group's (`ringlet pair --group {} --join`, or "
-               "RINGLET_TOKEN_FILE) to let `ringlet run` start programs here\n",
-               options_.message_prefix, profile.group);
+    launch::print_error(
+        "{}: without a token this machine is only shown; give it the group's (`ringlet pair --group {} --join`, or "
+        "RINGLET_TOKEN_FILE) to let `ringlet run` start programs here\n",
+        options_.message_prefix, profile.group);
   if (options_.json)
     print_json({{"event", "up"},
                 {"name", profile.name},
@@ -223,13 +223,13 @@ void MachineWatch::explain_nobody() const {
   const std::string others = options_.group ? describe_other_groups(discovery_.directory(), *options_.group) : "";
   const std::string what = options_.group ? "no machine of group " + *options_.group : std::string("no machine");
   const bool deaf = !discovery_.heard_itself() && !datagrams_.interfaces().empty();
-  tell(fmt::format(
-      "{}: {} was heard within {} s on {}, UDP port {}{}; {}", options_.message_prefix, what, seconds,
+  launch::print_error(
+      "{}: {} was heard within {} s on {}, UDP port {}{}; {}\n", options_.message_prefix, what, seconds,
       agent::names_of(datagrams_.interfaces()), options_.datagrams.port, datagrams_.describe_unknown(),
       !others.empty() ? "heard in other groups: " + others
       : deaf ? "not even this machine's own multicast came back: a firewall, or a missing permission for the local network, may hold it "
                "back; name a machine with --peer HOST"
-             : "is `ringlet up` running there? Where the network blocks multicast, name a machine with --peer HOST"));
+             : "is `ringlet up` running there? Where the network blocks multicast, name a machine with --peer HOST");
 }
 
 }  // namespace ringlet::command

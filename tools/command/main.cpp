@@ -14,6 +14,7 @@
 #include "tools/command/standard_output.hpp"
 #include "tools/command/subcommand.hpp"
 #include "tools/launch/internal_commands.hpp"
+#include "tools/launch/standard_error.hpp"
 
 namespace {
 
@@ -79,14 +80,14 @@ int unknown_subcommand(std::string_view name) {
     guess = fmt::format("did you mean `{}`? ", subcommand.name);
   }
   const char* what = name.front() == '-' ? "option" : "subcommand";
-  fmt::print(stderr, "ringlet: there is no {} '{}'; {}there are the options --help and --version, and the subcommands {}\n", what, name,
-             guess, all);
+  ringlet::launch::print_error("ringlet: there is no {} '{}'; {}there are the options --help and --version, and the subcommands {}\n", what,
+                               name, guess, all);
   return kUsageError;
 }
 
 int run(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr, "{}", help());
+    ringlet::launch::print_error(help());
     return kUsageError;
   }
   std::string_view name = argv[1];
@@ -102,10 +103,10 @@ int run(int argc, char** argv) {
   try {
     return subcommand->run(arguments);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "ringlet {}: there is no memory left; close other programs, or allow this one more (ulimit -v)\n", name);
+    ringlet::launch::print_error("ringlet {}: there is no memory left; close other programs, or allow this one more (ulimit -v)\n", name);
     return 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "ringlet {}: {}\n", name, error.what());
+    ringlet::launch::print_error("ringlet {}: {}\n", name, error.what());
     return 1;
   }
 }

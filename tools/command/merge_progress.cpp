@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "tools/launch/standard_error.hpp"
+
 namespace ringlet::command {
 
 namespace {
@@ -21,7 +23,7 @@ MergeProgress::MergeProgress(std::string subcommand)
       next_line_(std::chrono::steady_clock::now() + kQuietTime) {}
 
 void MergeProgress::end() {
-  if (std::exchange(has_line_, false)) std::fputs("\r\x1b[K", stderr);
+  if (std::exchange(has_line_, false)) launch::print_error("\r\x1b[K");
 }
 
 trace::MergeWatch MergeProgress::watch() {
@@ -33,9 +35,7 @@ bool MergeProgress::go_on(std::uint64_t read_bytes, std::uint64_t all_bytes) {
   if (terminal_ && now >= next_line_) {
     next_line_ = now + kLineInterval;
     has_line_ = true;
-    const std::string line = fmt::format("\rringlet {}: merging the trace, {} of {} MiB", subcommand_, read_bytes >> 20, all_bytes >> 20);
-    std::fwrite(line.data(), 1, line.size(), stderr);
-    std::fflush(stderr);
+    launch::print_error("\rringlet {}: merging the trace, {} of {} MiB", subcommand_, read_bytes >> 20, all_bytes >> 20);
   }
   return !signals_.came();
 }

@@ -11,6 +11,7 @@
 #include "tools/command/qr_code.hpp"
 #include "tools/command/standard_output.hpp"
 #include "tools/command/this_machine.hpp"
+#include "tools/launch/standard_error.hpp"
 #include "tools/machines/known_machines.hpp"
 #include "tools/tokens/group_token.hpp"
 #include "tools/tokens/saved_token.hpp"
@@ -88,7 +89,7 @@ void trust_paired(const PairLine& line, const pairing::PairedMachine& other) {
 }
 
 int fail_pairing(int code, const std::string& text) {
-  fmt::print(stderr, "ringlet pair: {}\n", text);
+  launch::print_error("ringlet pair: {}\n", text);
   return code;
 }
 
@@ -97,8 +98,8 @@ int run_pair_qr(const PairLine& line) {
   if (token.empty())
     throw std::runtime_error(
         fmt::format("there is no token for group {0} here; make one with `ringlet token --save --group {0}`", line.group));
-  fmt::print(stderr, "ringlet pair: this is the token of group {} itself: whoever sees it, or a picture of it, may join for good\n",
-             line.group);
+  launch::print_error("ringlet pair: this is the token of group {} itself: whoever sees it, or a picture of it, may join for good\n",
+                      line.group);
   print_out(qr_code(token, ::isatty(STDOUT_FILENO) == 1));
   return 0;
 }

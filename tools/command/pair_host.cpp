@@ -9,6 +9,7 @@
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/discovery/discovery.hpp"
+#include "tools/launch/standard_error.hpp"
 #include "tools/pairing/pairing_desk.hpp"
 #include "tools/pairing/pairing_door.hpp"
 #include "tools/tokens/group_token.hpp"
@@ -137,8 +138,8 @@ int run_pair_host(const PairLine& line) {
   // The first beacon leaves only when the loop runs, so it will already have this port.
   discovery.announce(profile_of(line, door.addresses().front().port));
   if (const Status status = datagrams.status(); !status.ok())
-    fmt::print(stderr, "ringlet pair: {}; the other machine has to name this one: --peer {}\n", status.text(),
-               to_string(door.addresses().front()));
+    launch::print_error("ringlet pair: {}; the other machine has to name this one: --peer {}\n", status.text(),
+                        to_string(door.addresses().front()));
 
   Screen screen(line, desk, door);
   while (!desk.over() && !signals.came() && !is_output_lost()) {

@@ -17,6 +17,7 @@
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/discovery/discovery.hpp"
+#include "tools/launch/standard_error.hpp"
 #include "tools/pairing/pairing_code.hpp"
 #include "tools/pairing/pairing_dialler.hpp"
 #include "tools/tokens/group_token.hpp"
@@ -164,9 +165,9 @@ int explain(const PairLine& line, const NewcomerSession& session, const Status& 
 void warn_of_other(const PairLine& line, const pairing::Secret& token) {
   std::string used = tokens::find_token(line.group, native::process_variable);
   if (!pairing::same_proof(used, token.view()))
-    fmt::print(stderr,
-               "ringlet pair: RINGLET_TOKEN or RINGLET_TOKEN_FILE gives another token here, and goes before the saved one; unset it to use "
-               "this one\n");
+    launch::print_error(
+        "ringlet pair: RINGLET_TOKEN or RINGLET_TOKEN_FILE gives another token here, and goes before the saved one; unset it to use "
+        "this one\n");
   OPENSSL_cleanse(used.data(), used.size());
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "native/shared_group.hpp"
+#include "tools/launch/standard_error.hpp"
 
 namespace ringlet::command {
 
@@ -89,7 +90,7 @@ class PairMeasurement {
 
 void show_progress(std::size_t round, std::size_t rounds) {
   const std::size_t every = (rounds + kProgressLines - 1) / kProgressLines;
-  if (round % every == 0) fmt::print(stderr, "ringlet plan: measuring links, round {} of {}\n", round + 1, rounds);
+  if (round % every == 0) launch::print_error("ringlet plan: measuring links, round {} of {}\n", round + 1, rounds);
 }
 
 /// Ranks as the group itself counts them to machines.

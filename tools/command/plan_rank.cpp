@@ -8,6 +8,7 @@
 
 #include "tools/command/plan_links.hpp"
 #include "tools/command/subcommand.hpp"
+#include "tools/launch/standard_error.hpp"
 
 namespace ringlet::command {
 
@@ -33,7 +34,7 @@ int run_plan_rank(const PlanQuestion& question, double seconds, const std::vecto
       Group group = init();
       prints = group.rank() == 0;
       if (const auto mistake = check_group(group, names.size())) {
-        if (prints) fmt::print(stderr, "ringlet plan: {}\n", *mistake);
+        if (prints) launch::print_error("ringlet plan: {}\n", *mistake);
         return kUsageError;
       }
       LinkMeasurements measured = measure_links(group, seconds);
@@ -43,7 +44,7 @@ int run_plan_rank(const PlanQuestion& question, double seconds, const std::vecto
     if (prints) report_plan(question, network);
     return 0;
   } catch (const Error& error) {
-    fmt::print(stderr, "ringlet plan: {}\n", error.what());
+    launch::print_error("ringlet plan: {}\n", error.what());
     return error.status().code() == Errc::invalid_argument ? kUsageError : 1;
   }
 }

@@ -21,6 +21,7 @@
 #include "tools/command/qr_code.hpp"
 #include "tools/launch/coordinator_socket.hpp"
 #include "tools/launch/launcher.hpp"
+#include "tools/launch/standard_error.hpp"
 #include "transport/unique_fd.hpp"
 #include "transport/uv/socket.hpp"
 
@@ -130,9 +131,9 @@ std::string encryption_of(const launch::LaunchOptions& options) {
 void invite(const launch::LaunchOptions& options, int port, const std::string& token, bool with_code) {
   const auto hosts = reachable_hosts(options.listen_at.host, uv::list_interfaces());
   const std::string best = join_link(hosts.front(), port, token, encryption_of(options));
-  if (with_code) fmt::print(stderr, "{}", qr_code(best, ::isatty(STDERR_FILENO) == 1));
-  fmt::print(stderr, "ringlet serve: waiting for {} browser{}; open\n", options.guests, options.guests == 1 ? "" : "s");
-  for (const std::string& host : hosts) fmt::print(stderr, "  {}\n", join_link(host, port, token, encryption_of(options)));
+  if (with_code) launch::print_error(qr_code(best, ::isatty(STDERR_FILENO) == 1));
+  launch::print_error("ringlet serve: waiting for {} browser{}; open\n", options.guests, options.guests == 1 ? "" : "s");
+  for (const std::string& host : hosts) launch::print_error("  {}\n", join_link(host, port, token, encryption_of(options)));
 }
 
 }  // namespace
@@ -173,7 +174,7 @@ int run_serve(Arguments arguments) {
   if (!line.no_elastic) {
     auto opened = launch::open_coordinator_socket(options.listen_at);
     if (!opened.ok()) {
-      fmt::print(stderr, "ringlet serve: {}\n", opened.status().text());
+      launch::print_error("ringlet serve: {}\n", opened.status().text());
       return 1;
     }
     page_socket = std::move(opened).value();

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tools/launch/standard_error.hpp"
+
 namespace ringlet::command {
 
 namespace {
@@ -26,7 +28,7 @@ bool is_output_lost() noexcept { return output_error != 0; }
 
 int check_output(int exit_code) {
   if (!is_output_lost()) return exit_code;
-  fmt::print(stderr, "ringlet: cannot write to standard output: {}\n", std::strerror(output_error));
+  launch::print_error("ringlet: cannot write to standard output: {}\n", std::strerror(output_error));
   return output_error == EPIPE ? 128 + SIGPIPE : 1;
 }
 

@@ -11,6 +11,7 @@
 #include "tools/command/status_table.hpp"
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/subcommand.hpp"
+#include "tools/launch/standard_error.hpp"
 
 namespace ringlet::command {
 
@@ -61,11 +62,11 @@ std::size_t print(const std::vector<nlohmann::ordered_json>& reports, bool json,
 
 void explain_nothing(const StatusFilter& filter) {
   if (filter.process)
-    fmt::print(stderr, "ringlet status: no rank with process number {} can be asked; `ringlet status` shows which can\n", *filter.process);
+    launch::print_error("ringlet status: no rank with process number {} can be asked; `ringlet status` shows which can\n", *filter.process);
   else if (filter.world)
-    fmt::print(stderr, "ringlet status: no rank of world {:016x} runs here; `ringlet status` shows which do\n", *filter.world);
+    launch::print_error("ringlet status: no rank of world {:016x} runs here; `ringlet status` shows which do\n", *filter.world);
   else
-    fmt::print(stderr, "ringlet status: no program of yours runs as part of a group on this machine\n");
+    launch::print_error("ringlet status: no program of yours runs as part of a group on this machine\n");
 }
 
 int watch(const StatusFilter& filter, bool json) {

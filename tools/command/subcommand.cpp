@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/command/standard_output.hpp"
+#include "tools/launch/standard_error.hpp"
 
 namespace ringlet::command {
 
@@ -85,7 +86,7 @@ void print_json(const nlohmann::ordered_json& json) {
 }
 
 int usage_error(std::string_view subcommand, const std::string& what) {
-  fmt::print(stderr, "ringlet {}: {}\nrun `ringlet {} --help` for its options\n", subcommand, what, subcommand);
+  launch::print_error("ringlet {}: {}\nrun `ringlet {} --help` for its options\n", subcommand, what, subcommand);
   return kUsageError;
 }
 

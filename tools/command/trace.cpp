@@ -12,6 +12,7 @@
 #include "tools/command/merge_progress.hpp"
 #include "tools/command/subcommand.hpp"
 #include "tools/command/table.hpp"
+#include "tools/launch/standard_error.hpp"
 #include "tools/trace/merge.hpp"
 #include "tools/trace/part_jobs.hpp"
 #include "tools/trace/summary.hpp"
@@ -39,7 +40,7 @@ themselves.
 Exit codes: 0 done; 1 there are no parts, or a file cannot be read or written; 2 a mistake on the command line; 128 + a signal's number that
 ended `merge`.)";
 
-void tell(const std::string& text) { fmt::print(stderr, "ringlet trace: {}\n", text); }
+void tell(const std::string& text) { launch::print_error("ringlet trace: {}\n", text); }
 
 std::string seconds_text(double seconds) { return fmt::format("{:.3f}", seconds); }
 std::string share_text(double part, double whole) { return whole > 0 ? fmt::format("{:.1f} %", part / whole * 100) : "-"; }

@@ -12,6 +12,7 @@
 #include "tools/command/machine_watch.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/launch/internal_commands.hpp"
+#include "tools/launch/standard_error.hpp"
 #include "tools/tokens/group_token.hpp"
 
 namespace ringlet::command {
@@ -120,8 +121,8 @@ int run_up(Arguments arguments) {
   if (!mistake) mistake = convert(agent_line, agent);
   if (mistake) return usage_error("up", *mistake);
   if (agent_line.allow_file_option->count() > 0 && ::access(agent_line.allow_file.c_str(), R_OK) != 0)
-    fmt::print(stderr, "ringlet up: --allow-file {} cannot be read as yet ({}); nothing of it is allowed until then\n",
-               agent_line.allow_file, std::strerror(errno));
+    launch::print_error("ringlet up: --allow-file {} cannot be read as yet ({}); nothing of it is allowed until then\n",
+                        agent_line.allow_file, std::strerror(errno));
   agent.token = tokens::find_token(profile.group, native::process_variable);
   if (!agent.token.empty()) {
     // Ranks get the token of their job, and must not get this one.

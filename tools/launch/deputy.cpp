@@ -13,6 +13,7 @@
 #include "tools/launch/launch_error.hpp"
 #include "tools/launch/local_machine.hpp"
 #include "tools/launch/pipe_link.hpp"
+#include "tools/launch/standard_error.hpp"
 
 namespace ringlet::launch {
 
@@ -37,7 +38,7 @@ int run_deputy() {
     while (!over) loop.wait();
     return 0;
   } catch (const LaunchError& error) {
-    fmt::print(stderr, "ringlet: {}\n", error.what());
+    print_error("ringlet: {}\n", error.what());
     return error.exit_code();
   }
 }

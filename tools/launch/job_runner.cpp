@@ -87,10 +87,10 @@ void JobRunner::on_signal(int signal_number) {
 
 void JobRunner::on_output_lost(int error) {
   if (!job_ || result_) return end_if_written();
-  if (error == EPIPE)
-    job_->fail(128 + SIGPIPE, "the reader of the ranks' output went away");
-  else
-    job_->fail(1, fmt::format("cannot write the ranks' output: {}", std::strerror(error)));
+  if (error == EPIPE) return job_->fail(128 + SIGPIPE, "the reader of the ranks' output went away");
+  // What ranks do is worth more than what they say, so a full disk does not end them.
+  output_error_ = error;
+  output_.say(fmt::format("cannot write the ranks' output: {}; the job goes on without it", std::strerror(error)));
 }
 
 void JobRunner::give_up(int exit_code, std::string why) {
@@ -104,6 +104,10 @@ void JobRunner::end_if_written() { over_ = result_ && output_.idle(); }
 
 job::JobResult JobRunner::run() {
   while (!over_) loop_.wait();
+  if (output_error_ != 0 && result_->exit_code == 0) {
+    result_->exit_code = 1;
+    result_->error = fmt::format("the job is done, but not all of the ranks' output was written: {}", std::strerror(output_error_));
+  }
   return *result_;
 }
 

@@ -17,8 +17,9 @@ namespace ringlet::launch {
 /// Runs a job for a person: shows the ranks' output, passes the process' signals and standard input on, and knows when all is over. The
 /// caller reaches the machines. Belongs to the thread that owns the process' signal handling.
 ///
-/// SIGINT and SIGTERM end the job; SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to all ranks. SIGHUP, SIGINT and SIGQUIT stay ignored
-/// where the process was started so.
+/// Where the reader of the output goes away, the job ends. Where it cannot be written for another reason, the job goes on, and its exit
+/// code is not 0. SIGINT and SIGTERM end the job; SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to all ranks. SIGHUP, SIGINT and
+/// SIGQUIT stay ignored where the process was started so.
 class JobRunner {
  public:
   struct Hooks {
@@ -55,6 +56,7 @@ class JobRunner {
   Hooks hooks_;
   std::unique_ptr<job::Job> job_;
   std::optional<job::JobResult> result_;
+  int output_error_ = 0;  // an errno
   bool over_ = false;
 };
 

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tools/launch/standard_error.hpp"
+
 namespace ringlet::launch {
 
 namespace {
@@ -16,8 +18,8 @@ Json or_null(const std::optional<int>& value) { return value ? Json(*value) : Js
 }  // namespace
 
 int report(const std::string& subcommand, const job::JobResult& result, bool quiet) {
-  if (!result.error.empty()) fmt::print(stderr, "ringlet {}: {}\n", subcommand, result.error);
-  if (!result.message.empty() && !quiet) fmt::print(stderr, "ringlet {}: {}\n", subcommand, result.message);
+  if (!result.error.empty()) print_error("ringlet {}: {}\n", subcommand, result.error);
+  if (!result.message.empty() && !quiet) print_error("ringlet {}: {}\n", subcommand, result.message);
   return result.exit_code;
 }
 

@@ -32,7 +32,8 @@ RankOutput::RankOutput(uv_loop_t* loop, Options options, Events events)
   for (OutputStream* stream : streams_) {
     stream->on_failed = [this, stream](int error) {
       settle(*stream);
-      events_.on_lost(error);
+      // What is said on a stderr of its own may be lost, as by a full disk.
+      if (error == EPIPE || stream == streams_.back()) events_.on_lost(error);
     };
     stream->on_drained = [this, stream] {
       settle(*stream);

@@ -27,7 +27,7 @@ class RankOutput {
   struct Events {
     /// So much of a machine's stdouts, or stderrs, has been shown.
     std::function<void(std::size_t machine, bool error, std::size_t bytes)> on_taken;
-    std::function<void(int error)> on_lost;  // errno, where stdout or stderr takes no more bytes
+    std::function<void(int error)> on_lost;  // errno, where stdout takes no more bytes, or a reader has gone
     std::function<void()> on_idle;           // everything is written
   };
 
