@@ -189,6 +189,15 @@ TEST_CASE("ranks that do not fit are refused before anything starts") {
   CHECK(run.machines[0].crew == nullptr);
 }
 
+TEST_CASE("where ranks do not fit, machines that take no part are told with their reason") {
+  FakeRun run(3);
+  run.options.wish = {9, 1};
+  run.machines[1].refusal = "not today";
+  run.start();
+  run.run_to_end();
+  CHECK_THAT(run.result->error, Contains("9 ranks do not fit: of free ranks m0 has 4, m2 has 4") && Contains("without\n  m1: not today"));
+}
+
 TEST_CASE("what an agent cannot start ends the job") {
   FakeRun run(3);
   run.machines[2].failure = job::Failed{127, "cannot run it"};

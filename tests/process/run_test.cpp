@@ -251,7 +251,7 @@ TEST_CASE("an agent is killed: its ranks die, and it is named") {
   const Outcome outcome = run->finish();
   CAPTURE(outcome.out, outcome.err);
   CHECK(outcome.exit_code == 1);
-  CHECK_THAT(outcome.err, Contains("ringlet run: lost host2 (") && Contains("; it had rank 1"));
+  CHECK_THAT(outcome.err, Contains("ringlet run: lost host2 (") && Contains("; to be ended where they run: rank 1"));
   for (int rank = 0; rank < 3; ++rank) wait_for_death(pid_of(outcome.out, rank));
   // If any process still held the agent's lifeline, this would wait for it.
   CHECK(home.agents[1]->finish().exit_code == -SIGKILL);

@@ -11,6 +11,7 @@
 #include "tools/command/stop_signals.hpp"
 #include "tools/command/this_machine.hpp"
 #include "tools/doctor/examination.hpp"
+#include "tools/launch/standard_error.hpp"
 #include "tools/machines/known_machines.hpp"
 #include "tools/tokens/group_token.hpp"
 
@@ -48,8 +49,10 @@ int run_doctor(Arguments arguments) {
   bool no_matrix = false;
   CLI::App app("Explains why machines do not find or reach each other, and measures the ways between them.", "ringlet doctor");
   app.footer(kDoctorFooter);
-  const CLI::Option* group =
+  const CLI::Option* group_option =
       app.add_option("--group", options.group, "The group whose machines to look at; all groups if not said")->type_name("NAME");
+  options.name = announced_name();
+  app.add_option("--name", options.name, "What to call this machine")->capture_default_str()->type_name("NAME");
   app.add_option("--wait", listening_seconds, "How many seconds to listen")->capture_default_str();
   app.add_flag("--no-matrix", no_matrix, "Do not ask the machines to measure their ways to each other");
   declare_discovery_options(app, line);
@@ -57,13 +60,14 @@ int run_doctor(Arguments arguments) {
 
   std::optional<std::string> mistake = convert_discovery_line(line, options.datagrams);
   if (!mistake) mistake = convert_seconds("--wait", listening_seconds, options.listening);
-  if (!mistake && group->count() > 0) mistake = find_group_mistake(options.group);
+  if (!mistake && group_option->count() > 0) mistake = find_group_mistake(options.group);
+  if (!mistake) mistake = find_name_mistake("--name", options.name);
   if (mistake) return usage_error("doctor", *mistake);
   options.token = options.group.empty() ? native::read_token({}, native::process_variable)
                                         : tokens::find_token(options.group, native::process_variable);
   if (!options.token.empty()) {
     const auto key = machines::MachineKey::load(native::process_variable);
-    options.identity.emplace(key, announced_name(), RINGLET_VERSION);
+    options.identity.emplace(key, options.name, RINGLET_VERSION);
     options.find_doubt = [own = key.public_key()](const std::string& group, const std::string& name, const machines::PublicKey& asked) {
       // The group's name comes from a beacon, and this runs inside a callback of the loop.
       try {
@@ -74,22 +78,21 @@ int run_doctor(Arguments arguments) {
     };
   }
   options.peers = line.peers;
-  options.name = announced_name();
   options.version = RINGLET_VERSION;
   options.seed = random_number();
   options.matrix = !no_matrix;
-  options.on_progress = [](const std::string& what) { fmt::print(stderr, "ringlet doctor: {} ...\n", what); };
+  options.on_progress = [](const std::string& what) { launch::print_error("ringlet doctor: {} ...\n", what); };
 
   UvLoop loop;
   const StopSignals signals(loop);
   options.stopped = [&signals] { return signals.came(); };
   const Result<doctor::Facts> examined = doctor::Examination(loop, std::move(options)).run();
   if (signals.came()) {
-    fmt::print(stderr, "ringlet doctor: interrupted; nothing was found out\n");
+    launch::print_error("ringlet doctor: interrupted; nothing was found out\n");
     return kInterrupted;
   }
   if (!examined.ok()) {
-    fmt::print(stderr, "ringlet doctor: {}; choose another port with --port\n", examined.status().text());
+    launch::print_error("ringlet doctor: {}; choose another port with --port\n", examined.status().text());
     return kCouldNotLook;
   }
   const doctor::Facts& facts = examined.value();

@@ -58,6 +58,9 @@ void declare(CLI::App& app, RunLine& line) {
   agent::SearchOptions& search = line.options.search;
   app.footer(kRunFooter);
   app.add_option("--group", search.group, "The group whose machines are to run it")->required()->type_name("NAME");
+  app.add_option("--name", line.options.job.from, "What to call this machine where others show who has started a job")
+      ->capture_default_str()
+      ->type_name("NAME");
   app.add_option("-n,--ranks", line.options.job.wish.total, "How many ranks in all, spread evenly over the machines");
   app.add_option("--per-machine", line.per_machine, "How many ranks on each machine; 1 where neither is said");
   app.add_option("--machines", search.names, "Only these machines, by name with commas between; all must take part")
@@ -115,6 +118,7 @@ std::optional<std::string> convert_numbers(const RunLine& line, RunOnMachines& o
 std::optional<std::string> convert(RunLine& line) {
   RunOnMachines& options = line.options;
   if (auto mistake = find_group_mistake(options.search.group)) return mistake;
+  if (auto mistake = find_name_mistake("--name", options.job.from)) return mistake;
   const auto& names = options.search.names;
   if (std::find(names.begin(), names.end(), "") != names.end())
     return "--machines: a name is empty; give the machines' names with commas between";
@@ -143,6 +147,7 @@ std::optional<std::string> convert(RunLine& line) {
 int run_run(Arguments arguments) {
   RunLine line;
   RunOnMachines& options = line.options;
+  options.job.from = announced_name();
   CLI::App app("Runs PROGRAM on all machines that are up in a group:\n  ringlet run --group NAME [OPTIONS] -- PROGRAM [ARGS...]",
                "ringlet run");
   declare(app, line);
@@ -159,7 +164,6 @@ int run_run(Arguments arguments) {
   options.job.start.job = random_number();
   options.job.start.token = fresh_token();
   options.job.version = RINGLET_VERSION;
-  options.job.from = announced_name();
   const auto key = machines::MachineKey::load(native::process_variable);
   options.identity.emplace(key, options.job.from, options.job.version);
   options.machines.emplace(options.search.group, key.public_key(), native::process_variable);

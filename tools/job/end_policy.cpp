@@ -137,7 +137,7 @@ JobResult EndPolicy::make_result(std::vector<RankExit> ranks) const {
   } else if (!lost_.empty()) {
     result.exit_code = 1;
     const std::string lost = list_ranks(result.ranks, [](const RankExit& rank) { return rank.lost; });
-    result.message = lost_ + (lost.empty() ? "" : "; it had " + lost + ", which it ends by itself") + describe_stopped(result.ranks);
+    result.message = lost_ + (lost.empty() ? "" : "; to be ended where they run: " + lost) + describe_stopped(result.ranks);
   } else if (first_failed_) {
     result.exit_code = failure_code();
     result.message = describe_failure(result.ranks, first_failed_->rank) + describe_restarts(result.ranks);

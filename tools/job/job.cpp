@@ -165,10 +165,11 @@ void Job::choose() {
   auto ranks = assign_ranks(machines_.places_of(chosen), options_.wish);
   const auto count = [&] { return std::accumulate(ranks.value().begin(), ranks.value().end(), 0); };
   if (ranks.ok() && options_.most && count() > *options_.most) ranks = assign_ranks(machines_.places_of(chosen), {options_.most, 1});
-  if (!ranks.ok()) return fail(1, ranks.status().text());
+  const std::string without = refusals_.empty() ? "" : "; without\n  " + refusals_;
+  if (!ranks.ok()) return fail(1, ranks.status().text() + without);
   if (restarts_ && count() < options_.end.elastic->least)
-    return fail(
-        1, fmt::format("{} {} can be had, and the job needs {}", count(), count() == 1 ? "rank" : "ranks", options_.end.elastic->least));
+    return fail(1, fmt::format("{} {} can be had, and the job needs {}{}", count(), count() == 1 ? "rank" : "ranks",
+                               options_.end.elastic->least, without));
   if (!refusals_.empty()) events_.on_notice("the job goes on without some machines; " + refusals_);
   seat_ranks(chosen, ranks.value());
   bind_port();

@@ -171,8 +171,10 @@ Acquaintance KnownMachines::judge_asking(const Machines& machines, const std::st
     return {false, fmt::format("{} with the key {} was removed from group {}; {}", name, fingerprint(key), group_, owner)};
   if (same_key != nullptr) return {};
   if (const auto known = find_name(machines, name); known != machines.end() && known->trust != Trust::seen)
-    return {false, fmt::format("{} is known here by the key {}, and came with the key {}; {}", name, fingerprint(known->key),
-                               fingerprint(key), owner_with(" --replace"))};
+    return {false,
+            fmt::format("{0} is known here by the key {1}, and came with the key {2}; where two machines are called {0}, give the one "
+                        "that asks another name (`--name`); where it was set up anew, {3}",
+                        name, fingerprint(known->key), fingerprint(key), owner_with(" --replace"))};
   if (count_removed(machines) > 0)
     return {false, fmt::format("{} with the key {} is not known here, and group {} is closed since a machine was removed from it; {}", name,
                                fingerprint(key), group_, owner)};
