@@ -80,6 +80,7 @@ bool ElasticFsdp::Full::has_rows_of_rank_before() const {
 }
 
 void ElasticFsdp::Full::gather() {
+  if (!in_world) refuse("gather() before enter()");
   if (rows.are_whole()) return;
   const Tree* before = has_rows_of_rank_before() ? &rows.parts()[1].parameters : nullptr;
   // Of two ranks each has computed all rows.

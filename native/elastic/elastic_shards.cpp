@@ -4,6 +4,7 @@
 
 #include "core/base/refuse.hpp"
 #include "core/optimizers/norm.hpp"
+#include "native/exclusive_call.hpp"
 
 namespace ringlet {
 
@@ -13,6 +14,7 @@ ElasticShards::State::State(const Group& world, MakeOptimizer make, const native
 }
 
 std::string ElasticShards::State::enter(Group world) {
+  const native::ExclusiveCall entering(is_entering, "enter() of elastic shards within their enter()");
   leave_world();
   std::string lost = rows.enter(std::move(world));
   begin_in_world();
@@ -41,6 +43,7 @@ void ElasticShards::State::forget() {
 }
 
 void ElasticShards::State::loaded(std::uint64_t step) {
+  if (!has_begun) refuse("loaded() before enter()");
   rows.loaded(step);
   // The first holders are here, so no rows are lost.
   (void)enter(rows.group());

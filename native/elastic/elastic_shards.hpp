@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <ringlet/elastic_fsdp.hpp>
 #include <span>
@@ -37,6 +38,7 @@ struct ElasticShards::State {
 
   native::HeldRows rows;
   const std::optional<double> max_norm;
+  std::atomic<bool> is_entering = false;
   bool has_begun = false;
   double share = 1;  // of the step's samples, times the number of ranks
 };

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <atomic>
 #include <ringlet/fsdp.hpp>
 #include <string>
 #include <utility>
 
 #include "core/base/refuse.hpp"
 #include "core/sharding/fsdp_step.hpp"
+#include "native/exclusive_call.hpp"
 #include "native/procedure_driver.hpp"
 #include "native/residual_addends.hpp"
 #include "native/shared_group.hpp"
@@ -46,6 +48,7 @@ struct FsdpUpdater::State {
   const int shard, shards;
   FsdpStep step;
   native::ProcedureDriver driver;
+  std::atomic<bool> is_stepping = false;
 };
 
 FsdpUpdater::FsdpUpdater(Group fsdp_group, const FsdpOptions& options) {
@@ -66,6 +69,7 @@ void FsdpUpdater::add_to(Checkpoint& checkpoint, std::string_view name) {
 }
 
 std::optional<double> FsdpUpdater::apply_gradients(const Tree& gradients, const Tree& parameters, const ApplyGradients& apply) {
+  const native::ExclusiveCall step(state_->is_stepping, "apply_gradients() of an FsdpUpdater while another step of it runs");
   state_->step.begin(gradients, parameters, [&apply](const Tree& g, const Tree& p) {
     apply(g, p);
     return Status();

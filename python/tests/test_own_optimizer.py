@@ -57,6 +57,21 @@ class InPlace:
 
 
 @on_ranks(1, 2)
+def test_a_step_within_a_step_is_refused(group):
+    gradients, updater = {"w": np.ones(7, np.float32)}, ringlet.FsdpUpdater(group)
+
+    class Nested(Momentum):
+        def apply_gradients(self, gradients, parameters):
+            with pytest.raises(ringlet.InvalidArgument, match="while another step of it runs"):
+                updater.apply_gradients({"w": np.ones(999)}, {"w": np.ones(999)}, Momentum())
+            return super().apply_gradients(gradients, parameters)
+
+    for optimizer in (Nested(), Momentum()):
+        parameters, _ = updater.apply_gradients(gradients, {"w": np.ones(7, np.float32)}, optimizer)
+        equal(parameters["w"], np.zeros(7, np.float32))
+
+
+@on_ranks(1, 2)
 def test_an_optimizer_changes_parameters_in_place(group):
     optimizer, updater = InPlace(), ringlet.FsdpUpdater(group)
     parameters = {"a": np.full((4, 2), 5, np.float32), "b": np.ones(6, ml_dtypes.bfloat16)}

@@ -105,11 +105,23 @@ TEST_CASE("what elastic shards do not take is refused") {
   CHECK(fsdp.bytes_to_rebuild() == 0);
   CHECK(failure_of<InvalidArgument>([&] { fsdp.add_to(checkpoint); }) == "add_to() before enter()");
   CHECK(failure_of<InvalidArgument>([&] { fsdp.average(model.gradients); }) == "average() before enter()");
+  CHECK(failure_of<InvalidArgument>([&] { fsdp.gather(); }) == "gather() before enter()");
+  CHECK(failure_of<InvalidArgument>([&] { fsdp.loaded(1); }) == "loaded() before enter()");
+  std::string nested;
+  ElasticFsdp* whole = nullptr;
+  ElasticFsdp recursive(world, model.parameters, [&] {
+    if (whole != nullptr) nested = failure_of<InvalidArgument>([&] { (void)whole->enter(world); });
+    return test::make_adam();
+  });
+  whole = &recursive;
+  CHECK(recursive.enter(world).empty());
+  CHECK(nested == "enter() of elastic shards within their enter()");
   CHECK(fsdp.enter(world).empty());
   CHECK(failure_of<InvalidArgument>([&] { fsdp.update(); }) == "update() of elastic shards before their gradients are averaged");
   ElasticFullyShard full(world, test::make_adam);
   full.add("m", model.parameters);
   CHECK(failure_of<InvalidArgument>([&] { (void)full.forward(0); }) == "a call of ElasticFullyShard before enter()");
+  CHECK(failure_of<InvalidArgument>([&] { full.loaded(1); }) == "loaded() before enter()");
   CHECK(full.enter(world).empty());
   CHECK(failure_of<InvalidArgument>([&] { (void)full.add("n", model.parameters); }) == "the module 'n' is added after enter()");
   CHECK(failure_of<InvalidArgument>([&] { (void)full.forward(1); }).find("there is no module 1") == 0);
