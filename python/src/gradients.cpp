@@ -54,8 +54,8 @@ double clip_sharded(GroupHandle& handle, const ArrayTree& gradients, double max_
 /// A GradientAverager or a GradientBucketer, and the arrays that it borrows.
 template <class Object>
 struct AveragerHandle {
-  Held<Object> averager;
   std::vector<ArrayView> arrays;
+  Held<Object> averager;  // declared last: its end waits for what still uses the arrays
 
   void finish() {
     interruptible(
@@ -77,7 +77,7 @@ void bind_averagers(nb::module_& module) {
           [](Averager* handle, GroupHandle& group, std::int64_t size, std::optional<std::int64_t> first, const std::optional<Wire>& type,
              std::optional<double> weight, int stream) {
             new (handle)
-                Averager{Held(std::make_shared<GradientAverager>(group.get(), average_options(size, first, type, weight, stream))), {}};
+                Averager{{}, Held(std::make_shared<GradientAverager>(group.get(), average_options(size, first, type, weight, stream)))};
           },
           arg("group"), arg("all_reduce_size"), arg("first_bucket_size").none(), arg("communication_type").none(), arg("weight").none(),
           arg("stream"))
@@ -106,7 +106,7 @@ void bind_averagers(nb::module_& module) {
             auto made = interruptible(
                 [of = group.get(), tree = gradients.tree(), options] { return std::make_shared<GradientBucketer>(of, tree, options); },
                 gradients.arrays());
-            new (handle) Bucketer{Held(std::move(made)), gradients.arrays()};
+            new (handle) Bucketer{gradients.arrays(), Held(std::move(made))};
           },
           arg("group"), arg("gradients"), arg("all_reduce_size"), arg("first_bucket_size").none(), arg("communication_type").none(),
           arg("weight").none(), arg("stream"), arg("allow_missing"))

@@ -49,6 +49,21 @@ class Descent:
         return {name: parameters[name] - np.float32(0.1) * gradients[name] for name in parameters}
 
 
+@on_ranks(2)
+def test_an_averager_may_be_dropped_with_its_gradients(group):
+    """As where a backward pass fails: what has begun goes on in memory that nobody else has."""
+
+    def step():
+        averager = ringlet.GradientAverager(group, all_reduce_size=1 << 10)
+        averager.add(np.ones(4_000_000, np.float32))
+        raise ValueError
+
+    for _ in range(3):
+        with pytest.raises(ValueError):
+            step()
+        equal(group.all_sum(np.ones(3)), np.full(3, 2.0))
+
+
 @on_ranks(1, 2, 3)
 def test_fsdp(group):
     rank, size = group.rank(), group.size()
