@@ -294,6 +294,8 @@ def test_sparse_sums():
         same(dense, torch.full((2,), 3.0))
     with pytest.raises(ringlet.InvalidArgument, match="only added"):
         dist.all_reduce(mine, dist.ReduceOp.MAX)
+    with pytest.raises(ringlet.InvalidArgument, match="torch.sparse_csr; it has to be strided, or torch.sparse_coo"):
+        dist.all_reduce(torch.eye(3).to_sparse_csr())
 
 
 @on_torch_ranks(4)

@@ -6,6 +6,8 @@ import pytest
 from ranks import on_torch_ranks
 from torch_nets import alone, close, model, samples, state_of, train
 
+import ringlet
+
 torch = pytest.importorskip("torch")
 dist = pytest.importorskip("torch.distributed")
 
@@ -68,6 +70,24 @@ def test_call_backs_may_wait():
     faulthandler.cancel_dump_traceback_later()
 
 
+@on_torch_ranks(2)
+def test_a_work_that_is_over_has_a_future_that_is():
+    mine = torch.ones(3)
+    for turn in range(300):
+        work = dist.all_reduce(mine, async_op=True)
+        future = work.get_future() if turn % 2 == 0 else None
+        if turn % 3 == 0:
+            while not work.is_completed():
+                pass
+        else:
+            work.wait()
+        future = future or work.get_future()
+        assert future.done(), turn
+        assert torch.equal(future.value()[0], torch.full((3,), 2.0))
+        mine.fill_(1)
+        dist.barrier()
+
+
 @on_torch_ranks(3)
 def test_averages_weighted_by_samples():
     from torch.nn.parallel import DistributedDataParallel
@@ -99,9 +119,39 @@ def test_averages_weighted_by_samples():
     (whole(inputs) - targets).square().mean().backward()
     for mine, wanted in zip(net.parameters(), whole.parameters()):
         torch.testing.assert_close(mine.grad, wanted.grad)
+    for wrong in (-1, float("inf"), float("nan"), "x", None):
+        other = DistributedDataParallel(model())
+        other.register_comm_hook(WeightedAverage(weight=wrong), weighted_average_hook)
+        with pytest.raises(RuntimeError, match="weight is .*; it must be a finite number that is not negative"):
+            (other(inputs) - targets).square().mean().backward()
     state.weight = 0.0
     with pytest.raises(RuntimeError, match="must be positive"):
         (net(inputs) - targets).square().mean().backward()
+
+
+def test_averages_need_a_group_of_ringlet():
+    from ringlet.torch import average_gradients
+
+    net = torch.nn.Linear(2, 2)
+    with pytest.raises(ringlet.InvalidArgument, match="there is no process group yet"):
+        average_gradients(net)
+    with pytest.raises(ringlet.InvalidArgument, match="the group is 5; it is one of torch's process groups"):
+        average_gradients(net, 5)
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        with pytest.raises(ringlet.InvalidArgument, match="back end is gloo; it has to be ringlet"):
+            average_gradients(net)
+    finally:
+        dist.destroy_process_group()
+
+
+def test_averages_of_sparse_gradients_are_refused():
+    from ringlet.torch import average_gradients
+
+    net = torch.nn.Embedding(4, 2, sparse=True)
+    net(torch.tensor([1])).sum().backward()
+    with pytest.raises(ringlet.InvalidArgument, match="gradient of 'weight' is torch.sparse_coo"):
+        average_gradients(net, ringlet.Group())
 
 
 @on_torch_ranks(2, 3)

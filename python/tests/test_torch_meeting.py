@@ -1,6 +1,7 @@
 """How torch's process groups come to be: its stores, torchrun, several groups one after the other, other back ends beside."""
 
 import sys
+import threading
 
 import pytest
 from ranks import entry_points_work, launch, torchrun
@@ -58,6 +59,46 @@ def test_where_the_store_is(meeting, monkeypatch):
     assert meeting._host_of(store) == "alpha"
     tcp = dist.TCPStore("127.0.0.1", 0, 1, is_master=True)
     assert meeting._host_of(dist.PrefixStore("c", tcp)) == "127.0.0.1"
+
+
+class ForgetfulStore:
+    """Fails when it is asked for the first times."""
+
+    def __init__(self, failures):
+        self.keys, self.failures, self.is_answered = {}, failures, threading.Event()
+        self.has_failed = threading.Event()
+
+    def check(self, keys):
+        if self.failures > 0:
+            self.failures -= 1
+            self.has_failed.set()
+            raise RuntimeError("the store is away")
+        return all(key in self.keys for key in keys)
+
+    def get(self, key):
+        return self.keys[key]
+
+    def set(self, key, value):
+        self.keys[key] = value.encode()
+        self.is_answered.set()
+
+
+@pytest.mark.parametrize("failures", [0, 3])
+def test_a_store_that_fails_for_a_moment(meeting, failures):
+    store = ForgetfulStore(failures)
+    store.keys = {"ringlet/a/requests": b"1", "ringlet/a/1": b"request "}
+    with meeting._MeetingServer(store, "ringlet/a", 2, "meeting", "127.0.0.1:1"):
+        assert store.is_answered.wait(60)
+    assert store.keys["ringlet/a/1/request"] == b"meeting 127.0.0.1:1"
+
+
+def test_a_store_that_fails_is_told_where_nobody_comes(meeting):
+    store = ForgetfulStore(sys.maxsize)
+    with pytest.raises(TimeoutError) as caught:
+        with meeting._MeetingServer(store, "ringlet/a", 2, "meeting", "127.0.0.1:1"):
+            assert store.has_failed.wait(60)
+            raise TimeoutError("nobody has come")
+    assert "the store is away" in str(caught.value.__cause__)
 
 
 def test_file_store(tmp_path):

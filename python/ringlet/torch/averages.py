@@ -9,12 +9,22 @@ import torch.distributed as dist
 
 import ringlet
 
+from ..arguments import shown
+
 
 def group_of(group: Any) -> ringlet.Group:
     """The group beneath one of torch's; None is the default group."""
     if isinstance(group, ringlet.Group):
         return group
-    return (dist.group.WORLD if group is None else group)._get_backend(torch.device("cpu")).ringlet
+    if group is None and not dist.is_initialized():
+        raise ringlet.InvalidArgument('there is no process group yet; call init_process_group("ringlet") first')
+    group = dist.group.WORLD if group is None else group
+    if not isinstance(group, dist.ProcessGroup):
+        raise ringlet.InvalidArgument(f"the group is {shown(group)}; it is one of torch's process groups, or a ringlet.Group")
+    over = getattr(group._get_backend(torch.device("cpu")), "ringlet", None)
+    if over is None:
+        raise ringlet.InvalidArgument(f"the process group's back end is {dist.get_backend(group)}; it has to be ringlet")
+    return over
 
 
 def average_gradients(
@@ -26,6 +36,12 @@ def average_gradients(
     ringlet.average_gradients() has them, where `wire` is called `communication_type`.
     """
     over, parameters = group_of(group), dict(module.named_parameters())
+    for name, parameter in parameters.items():
+        if parameter.grad is not None and parameter.grad.layout != torch.strided:
+            raise ringlet.InvalidArgument(
+                f"the gradient of '{name}' is {parameter.grad.layout}; DistributedDataParallel adds sparse gradients, and a layer with "
+                "sparse=False has none"
+            )
     are_there = torch.tensor([parameter.grad is not None for parameter in parameters.values()], dtype=torch.uint8, device="cpu")
     over.all_max_(are_there)
     gradients = {}

@@ -1,10 +1,13 @@
 """Communication hooks for DistributedDataParallel."""
 
+import math
 from typing import Any, List, Optional, Tuple
 
 import torch
 import torch.distributed as dist
 
+from ..arguments import shown
+from ..errors import InvalidArgument
 from ..gradients import GradientAverager, to_wire
 from .averages import group_of
 
@@ -19,6 +22,15 @@ class WeightedAverage:
         self._total: Any = None
 
 
+def _check_weight(weight: Any) -> None:
+    try:
+        is_right = 0 <= float(weight) < math.inf
+    except (TypeError, ValueError):
+        is_right = False
+    if not is_right:
+        raise InvalidArgument(f"weight is {shown(weight)}; it must be a finite number that is not negative")
+
+
 def weighted_average_hook(state: WeightedAverage, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """The ranks' gradients as an average weighted by WeightedAverage.weight: the gradient of the mean over all samples, also where ranks have
     different numbers of them. `model.register_comm_hook(WeightedAverage(), weighted_average_hook)`"""
@@ -26,6 +38,7 @@ def weighted_average_hook(state: WeightedAverage, bucket: dist.GradBucket) -> to
     gradients = bucket.buffer()
     if bucket.index() == 0:
         # Once a step; the buckets come in this order on all ranks.
+        _check_weight(state.weight)
         total = torch.tensor([state.weight], dtype=torch.float64, device="cpu")
         state._total = dist.all_reduce(total, group=group, async_op=True).get_future()
     # The mean over no samples is NaN.

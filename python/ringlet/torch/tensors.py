@@ -42,7 +42,7 @@ def check(tensor: torch.Tensor) -> None:
     if not tensor.is_cpu:
         raise ringlet.InvalidArgument(f"the tensor is on '{tensor.device}'; Ringlet works in the CPU's memory, so copy it there first")
     if tensor.layout != torch.strided:
-        raise ringlet.InvalidArgument(f"the tensor's layout is {tensor.layout}; only all_reduce() takes sparse tensors")
+        raise ringlet.InvalidArgument(f"the tensor's layout is {tensor.layout}; it has to be strided, or torch.sparse_coo for all_reduce()")
 
 
 def flat(tensor: torch.Tensor) -> Flat:

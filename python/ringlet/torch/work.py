@@ -112,6 +112,7 @@ class Work(dist.Work):
         self._results = results
         self._source = source
         self._future: Optional[torch.futures.Future] = None
+        self._future_has_ended = threading.Event()
         self._event: Optional[Event] = None
 
     def __del__(self) -> None:
@@ -134,15 +135,19 @@ class Work(dist.Work):
                     raise Timeout(f"Ringlet: Timed out after {seconds} s; the operation still runs")
             except Error as error:
                 raise told(error) from None
-        self._settle()
-        if self._event is not None and not _is_ending_thread():
-            self._event.wait()
+        self._ending.settle()
+        if not _is_ending_thread():
+            self._wait_for_followers(deadline)
         if self._ending.error is not None:
             raise self._ending.error
         return True
 
-    def _settle(self) -> None:
-        self._ending.settle()
+    def _wait_for_followers(self, deadline: Optional[float]) -> None:
+        """Waits for what the library's thread does when the operations have ended."""
+        if self._event is not None:
+            self._event.wait()
+        if self._future is not None:
+            self._future_has_ended.wait(None if deadline is None else max(deadline - time.monotonic(), 0))
 
     def when_done(self, function: Callable[[Optional[BaseException]], None]) -> None:
         """Calls `function` on the library's thread when the work is over, with its error, or None."""
@@ -150,6 +155,8 @@ class Work(dist.Work):
 
     def get_future(self) -> torch.futures.Future:
         if self._future is None:
+            is_over = self._is_waited_for_at_once(sys._getframe().f_back) or self.is_completed()
+            error = self._failure() if is_over else None
             ended: torch.futures.Future = torch.futures.Future()
             failure: List[BaseException] = []
             results = self._results
@@ -164,10 +171,11 @@ class Work(dist.Work):
                 if error is not None:
                     failure.append(error)
                 ended.set_result(None)
+                self._future_has_ended.set()
 
             self._future = ended.then(value)
-            if self._is_waited_for_at_once(sys._getframe().f_back):
-                end(self._failure())
+            if is_over:
+                end(error)
             else:
                 self.when_done(end)
         return self._future
@@ -185,6 +193,11 @@ class Work(dist.Work):
         return None
 
     def is_completed(self) -> bool:
+        # The value of a completed work's future can be taken.
+        future_is_due = self._future is not None and not _is_ending_thread()
+        return self._is_over() and (not future_is_due or self._future_has_ended.is_set())
+
+    def _is_over(self) -> bool:
         operations = self._ending.operations
         if not all(operation.done() for operation in operations):
             return False
@@ -195,7 +208,7 @@ class Work(dist.Work):
                     return False  # another thread is about to see the end
             except Error:
                 return True  # wait() raises it
-            self._settle()
+            self._ending.settle()
         return True
 
     def is_success(self) -> bool:
@@ -263,7 +276,7 @@ class LaterWork(Work):
             raise Timeout(f"Ringlet: Timed out after {seconds} s; the operation still runs")
         return super().wait()
 
-    def is_completed(self) -> bool:
+    def _is_over(self) -> bool:
         return self._over.is_set()
 
     def _is_waited_for_at_once(self, caller: Optional[FrameType]) -> bool:
