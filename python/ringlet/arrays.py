@@ -245,7 +245,25 @@ def kind_of(array: Any) -> Any:
         kind = _KINDS.get(of_class.__module__.partition(".")[0])
         if kind is not None:
             return kind
+    if not isinstance(array, (np.generic, bool, int, float, complex)) and not _has_memory(array):
+        raise TypeError(f"a {type(array).__name__} is no array")
     return NumpyKind
+
+
+_EXPORTERS = ("__dlpack__", "__array_interface__", "__array_struct__", "__array__")
+
+
+def _has_memory(array: Any) -> bool:
+    kind = type(array)
+    if kind.__name__ == "PyCapsule" or any(hasattr(kind, name) for name in _EXPORTERS):
+        return True
+    try:
+        memoryview(array).release()
+    except TypeError:
+        return False
+    except (BufferError, ValueError):
+        pass  # it has a buffer, and whoever uses that tells what is wrong with it
+    return True
 
 
 def view_to_read(array: Any) -> tuple[Any, _ringlet.View]:

@@ -145,12 +145,11 @@ def test_leaves_that_are_no_arrays_are_named():
             lambda x: ringlet.Checkpoint().add("model", x),
         ]
         for call in calls:
-            for leaf, text in [("text", "a str is no array"), (None, "None is no array")]:
+            for leaf, text in [("text", "a str is no array"), (None, "None is no array"), (object(), "a object is no array")]:
                 with pytest.raises(TypeError, match=f"^'layers.1.bias': {text}"):
                     call(tree(leaf))
-            for leaf, text in [(object(), "no array|cannot be written"), (np.zeros(2, "U3"), "no such dtype")]:
-                with pytest.raises(ringlet.InvalidArgument, match=f"^'layers.1.bias': .*({text})"):
-                    call(tree(leaf))
+            with pytest.raises(ringlet.InvalidArgument, match="^'layers.1.bias': .*no such dtype"):
+                call(tree(np.zeros(2, "U3")))
         with pytest.raises(ringlet.InvalidArgument, match="^'layers.1.bias': .*read-only"):
             ringlet.average_gradients_(tree(frozen), group)
         with pytest.raises(TypeError, match="^'value': a str is no array"):
