@@ -62,6 +62,14 @@ std::unique_ptr<Session> World::replace(std::unique_ptr<Session> session, int ra
   return before;
 }
 
+void World::set_epoch_user(EpochUser& user) {
+  epoch_user_ = &user;
+  for (auto& [rank, message] : std::exchange(early_agreement_, {}))
+    loop_.defer([this, rank = rank, message = std::move(message), watch = guard_.watch()] {
+      if (watch.alive() && epoch_user_ != nullptr) epoch_user_->on_message(rank, message);
+    });
+}
+
 std::unique_ptr<Session> World::hand_over(int rank) {
   RINGLET_CHECK(options_.elastic && !failure_.ok());
   groups_.withdraw();
@@ -129,7 +137,9 @@ void World::on_control(Session& session, ConstBytes payload) {
   if (const auto* abort = std::get_if<wire::Abort>(&*message)) return on_abort(peer, wire::to_status(*abort));
   if (const auto* revoke = std::get_if<wire::Revoke>(&*message); revoke != nullptr && options_.elastic) return on_revoke(peer, *revoke);
   if (options_.elastic && wire::is_of_agreement(*message)) {
-    if (epoch_user_ != nullptr) epoch_user_->on_message(peer, *message);
+    if (epoch_user_ != nullptr) return epoch_user_->on_message(peer, *message);
+    // This rank may still meet the others while these agree already on who goes on without one of them.
+    early_agreement_.insert_or_assign(peer, *message);
     return;
   }
   if (const auto* question = std::get_if<wire::StateQuestion>(&*message)) return on_question(peer, *question);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,8 +69,8 @@ class World final : private SessionOwner, private GroupHost {
   bool has_session(int rank) const { return peers_.has_session(rank); }
   /// While the ranks still meet, the handler is given all control messages except Abort and those about the state of ranks.
   void set_control_handler(ControlHandler handler) { control_handler_ = std::move(handler); }
-  /// Of an elastic world. It is called until the world is closed.
-  void set_epoch_user(EpochUser& user) { epoch_user_ = &user; }
+  /// Of an elastic world. It is called until the world is closed, also with what others have asked before.
+  void set_epoch_user(EpochUser& user);
   /// Whether control messages reach the rank, and its own come.
   bool is_linked(int rank) const { return reaches(rank) && !peers_.session(rank).given_up() && !has_left_world(rank); }
   /// Whether a message may still reach the rank, which perhaps is only silent.
@@ -195,7 +196,8 @@ class World final : private SessionOwner, private GroupHost {
   ControlHandler control_handler_;
   std::function<void(const Status&)> failure_handler_;
   EpochUser* epoch_user_ = nullptr;
-  std::vector<bool> heard_;  // by rank
+  std::map<int, wire::ControlMessage> early_agreement_;  // by rank: its last message for the user while there was none
+  std::vector<bool> heard_;                              // by rank
   std::function<void()> on_closed_;
   Status failure_;
   Status guests_mismatch_;  // which `failure_` reports as the guest's loss; that guest and the native ranks are told of it

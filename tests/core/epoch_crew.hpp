@@ -166,8 +166,10 @@ class Survivor {
 /// All ranks of a group whose processes and links break.
 class Crew {
  public:
-  /// The process of `ended_early` ends once all have met, and the others' epochs begin when they have just learned that.
-  Crew(const GroupSetup& setup, OnSplit on_split, Duration heartbeat_timeout = Duration::seconds(2), std::optional<int> ended_early = {})
+  /// The process of `ended_early` ends once all have met, and the others' epochs begin when they have just learned that, those of the last
+  /// native rank later than the rest.
+  Crew(const GroupSetup& setup, OnSplit on_split, Duration heartbeat_timeout = Duration::seconds(2), std::optional<int> ended_early = {},
+       Duration last_is_late = {})
       : group(elastic(setup, heartbeat_timeout)) {
     group.meet();
     if (ended_early) {
@@ -187,6 +189,7 @@ class Crew {
         // A machine without power does not refuse a connection.
         group.node(rank).loop().after(Duration::milliseconds(1), [this, other, done = std::move(done)] { done(has_refused(other)); });
       };
+      if (rank == natives - 1) group.sim().run_for(last_is_late);
       survivors.emplace_back(group, rank, std::move(options));
     }
     for (int rank = natives; rank < group.size(); ++rank) visitors.emplace_back(group, rank);

@@ -25,6 +25,18 @@ TEST_CASE("when processes end, all the others go on together") {
   }
 }
 
+TEST_CASE("a rank whose epochs begin late has not missed what the others have asked it") {
+  GroupSetup setup;
+  setup.size = 3;
+  setup.seed = 1;
+  const int ended = GENERATE(0, 1);
+  CAPTURE(ended);
+  Crew crew(setup, OnSplit::wait, Duration::seconds(2), ended, Duration::milliseconds(20));
+  // Less than a rank waits until it asks again.
+  crew.run_for(Duration::seconds(1));
+  crew.check_goes_on(crew.living());
+}
+
 TEST_CASE("in every epoch all ranks know the doors of the native ones, however they have met") {
   for (const bool with_roster : {false, true})
     for (const int guests : {0, 2}) {
