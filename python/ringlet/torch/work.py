@@ -112,7 +112,7 @@ class Work(dist.Work):
         self._results = results
         self._source = source
         self._future: Optional[torch.futures.Future] = None
-        self._future_has_ended = threading.Event()
+        self._future_has_ended: Optional[threading.Event] = None
         self._event: Optional[Event] = None
 
     def __del__(self) -> None:
@@ -146,7 +146,7 @@ class Work(dist.Work):
         """Waits for what the library's thread does when the operations have ended."""
         if self._event is not None:
             self._event.wait()
-        if self._future is not None:
+        if self._future_has_ended is not None:
             self._future_has_ended.wait(None if deadline is None else max(deadline - time.monotonic(), 0))
 
     def when_done(self, function: Callable[[Optional[BaseException]], None]) -> None:
@@ -157,6 +157,7 @@ class Work(dist.Work):
         if self._future is None:
             is_over = self._is_waited_for_at_once(sys._getframe().f_back) or self.is_completed()
             error = self._failure() if is_over else None
+            has_ended = self._future_has_ended = threading.Event()
             ended: torch.futures.Future = torch.futures.Future()
             failure: List[BaseException] = []
             results = self._results
@@ -171,7 +172,7 @@ class Work(dist.Work):
                 if error is not None:
                     failure.append(error)
                 ended.set_result(None)
-                self._future_has_ended.set()
+                has_ended.set()
 
             self._future = ended.then(value)
             if is_over:
@@ -194,8 +195,9 @@ class Work(dist.Work):
 
     def is_completed(self) -> bool:
         # The value of a completed work's future can be taken.
-        future_is_due = self._future is not None and not _is_ending_thread()
-        return self._is_over() and (not future_is_due or self._future_has_ended.is_set())
+        if not self._is_over():
+            return False
+        return self._future_has_ended is None or self._future_has_ended.is_set() or _is_ending_thread()
 
     def _is_over(self) -> bool:
         operations = self._ending.operations
