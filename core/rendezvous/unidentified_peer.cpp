@@ -17,8 +17,6 @@ UnidentifiedPeer::UnidentifiedPeer(EventLoop& loop, std::unique_ptr<Link> link, 
       max_message_bytes_(kMaxFirstMessageBytes),
       session_(std::make_unique<Session>(std::move(link), loop, static_cast<SessionOwner&>(*this), options)) {}
 
-UnidentifiedPeer::~UnidentifiedPeer() = default;
-
 void UnidentifiedPeer::send(const wire::ControlMessage& message) { send_control(*session_, message); }
 
 PayloadSink* UnidentifiedPeer::on_frame(Session& session, const FrameHeader& header) {

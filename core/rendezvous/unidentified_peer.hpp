@@ -25,7 +25,6 @@ class UnidentifiedPeer final : private SessionOwner {
 
   /// The loop outlives it.
   UnidentifiedPeer(EventLoop& loop, std::unique_ptr<Link> link, const SessionOptions& options, Callbacks callbacks);
-  ~UnidentifiedPeer();
 
   /// The peer's address, such as "127.0.0.1:40123".
   std::string name() const { return session_->peer_name(); }

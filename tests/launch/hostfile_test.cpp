@@ -119,6 +119,10 @@ TEST_CASE("the ranks meet where the others can reach the first host") {
   CHECK(choose({here, local}) == own_host_name());
   CHECK(choose({beta, here}) == "10.0.0.2");
   CHECK(choose({local, here}) == "gamma");
+  // A program in ssh's place that sets no SSH_CONNECTION.
+  CHECK(choose({host("me@10.0.0.2"), host("10.0.0.3")}) == "10.0.0.2");
+  CHECK(choose({host("beta")}) == "beta");
+  CHECK(choose({host("me@127.0.0.2"), here}) == "127.0.0.1");
   ReachedHost told = beta;
   told.host.ips = {"10.9.0.2", "10.0.0.2"};
   CHECK(choose({told, here}) == "10.9.0.2");

@@ -62,6 +62,24 @@ TEST_CASE("ranks go on where what they write cannot be kept") {
     CHECK_THAT(outcome.err, Contains("goes on without it") && Contains("not all of the ranks' output was written"));
 }
 
+TEST_CASE("output that is lost once all ranks have ended is told by the exit code, too") {
+  // A line without an end is written when no more can follow.
+  const Outcome full = run_redirected("launch -n 2 -- printf part", ">/dev/full");
+  CAPTURE(full.err);
+  CHECK(full.exit_code == 1);
+  CHECK_THAT(full.err, Contains("not all of the ranks' output was written: No space left on device"));
+
+  // More than a pipe holds, and less than is sent before some is taken.
+  const TemporaryDirectory directory;
+  const std::string done = directory.path() + "/done";
+  CommandProcess process({"launch", "-n", "1", "--", "/bin/sh", "-c", "seq 30000; : >" + done});
+  wait_for_condition([&] { return std::filesystem::exists(done); });
+  process.close_stdout();
+  const Outcome gone = process.finish();
+  CHECK(gone.exit_code == 128 + SIGPIPE);
+  CHECK_THAT(gone.err, Contains("the reader of the ranks' output went away"));
+}
+
 TEST_CASE("a command that runs until a signal comes ends when its standard output is lost") {
   const std::string arguments =
       GENERATE(as<std::string>(), "up --group home --interface lo --json --no-dns-sd", "pair --interface lo", "status --watch --json");

@@ -11,6 +11,8 @@ namespace ringlet::launch {
 
 namespace {
 
+constexpr char kReaderWentAway[] = "the reader of the ranks' output went away";
+
 bool is_ignored(int signal_number) {
   struct sigaction action{};
   return ::sigaction(signal_number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
@@ -25,7 +27,11 @@ JobRunner::JobRunner(UvLoop& loop, RankOutput::Options output)
                    [this](std::size_t machine, bool error, std::size_t bytes) {
                      if (job_) job_->take_output(machine, error, bytes);
                    },
-               .on_lost = [this](int error) { loop_.defer([this, error] { on_output_lost(error); }); },
+               .on_lost =
+                   [this](int error) {
+                     output_error_ = error;
+                     loop_.defer([this] { on_output_lost(); });
+                   },
                .on_idle = [this] { loop_.defer([this] { end_if_written(); }); }}) {
   ::signal(SIGPIPE, SIG_IGN);
   watch_signals();
@@ -85,12 +91,11 @@ void JobRunner::on_signal(int signal_number) {
   end_if_written();
 }
 
-void JobRunner::on_output_lost(int error) {
+void JobRunner::on_output_lost() {
   if (!job_ || result_) return end_if_written();
-  if (error == EPIPE) return job_->fail(128 + SIGPIPE, "the reader of the ranks' output went away");
+  if (output_error_ == EPIPE) return job_->fail(128 + SIGPIPE, kReaderWentAway);
   // What ranks do is worth more than what they say, so a full disk does not end them.
-  output_error_ = error;
-  output_.say(fmt::format("cannot write the ranks' output: {}; the job goes on without it", std::strerror(error)));
+  output_.say(fmt::format("cannot write the ranks' output: {}; the job goes on without it", std::strerror(output_error_)));
 }
 
 void JobRunner::give_up(int exit_code, std::string why) {
@@ -104,7 +109,10 @@ void JobRunner::end_if_written() { over_ = result_ && output_.idle(); }
 
 job::JobResult JobRunner::run() {
   while (!over_) loop_.wait();
-  if (output_error_ != 0 && result_->exit_code == 0) {
+  if (output_error_ == EPIPE && result_->exit_code == 0) {
+    result_->exit_code = 128 + SIGPIPE;
+    result_->error = kReaderWentAway;
+  } else if (output_error_ != 0 && result_->exit_code == 0) {
     result_->exit_code = 1;
     result_->error = fmt::format("the job is done, but not all of the ranks' output was written: {}", std::strerror(output_error_));
   }

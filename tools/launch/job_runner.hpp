@@ -45,7 +45,7 @@ class JobRunner {
  private:
   void watch_signals();
   void on_signal(int signal_number);
-  void on_output_lost(int error);
+  void on_output_lost();
   void end_if_written();
   void feed_input();
 
