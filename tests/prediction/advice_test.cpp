@@ -65,12 +65,11 @@ TEST_CASE("each setting leads to another algorithm") {
 }
 
 TEST_CASE("averages in blocks need no setting to follow slow links") {
-  const std::vector<Prediction> all = predict_averages(kModel, {Wire::int8()}, network("3x1gbit,1x250mbit"));
+  const std::vector<Prediction> all = predict_averages(kModel, Wire::int8(), network("3x1gbit,1x250mbit"));
   REQUIRE(all.size() == 1);
   CHECK(all[0].setting == AlgorithmSetting::none);
   CHECK(all[0].algorithm == Algorithm::hub);
-  CHECK(all[0].nanoseconds / predict_averages(kModel, {Wire::int8()}, network("4x250mbit"))[0].nanoseconds ==
-        Approx(1 / 1.5).epsilon(0.05));
+  CHECK(all[0].nanoseconds / predict_averages(kModel, Wire::int8(), network("4x250mbit"))[0].nanoseconds == Approx(1 / 1.5).epsilon(0.05));
 }
 
 TEST_CASE("the wire is the first with which communication takes a quarter of a step") {
@@ -105,7 +104,7 @@ TEST_CASE("where every wire takes longer than computing, averages come as seldom
 
 TEST_CASE("a slow rank is worth its computing from a certain step on") {
   const RankNetwork slow = network("3x1gbit,1x100mbit");
-  const PeerWorth worth = worth_of(3, kModel, std::nullopt, slow);
+  const PeerWorth worth = worths_of({3}, kModel, std::nullopt, slow).front();
   CHECK(worth.speed < 0.2);
   CHECK(worth.compute_share() == 0.25);
   // 400 MB through 11.8 MB/s once, and 533 MB through 117.7 MB/s.
@@ -115,12 +114,12 @@ TEST_CASE("a slow rank is worth its computing from a certain step on") {
   CHECK(worth.gain(worth.breaks_even) == Approx(1));
   CHECK(worth.gain(worth.breaks_even / 2) < 1);
   CHECK(worth.gain(worth.breaks_even * 2) > 1);
-  const PeerWorth equal = worth_of(0, kModel, std::nullopt, network("4x1gbit"));
+  const PeerWorth equal = worths_of({0}, kModel, std::nullopt, network("4x1gbit")).front();
   CHECK(equal.speed == 1);
   CHECK(equal.breaks_even == 0);
   CHECK(equal.gain(1e9) > 1);
   // Without its partner a rank communicates nothing.
-  const PeerWorth of_two = worth_of(1, kModel, std::nullopt, network("2x1gbit"));
+  const PeerWorth of_two = worths_of({1}, kModel, std::nullopt, network("2x1gbit")).front();
   CHECK(of_two.without_ns == 0);
   CHECK(of_two.breaks_even == Approx(of_two.with_ns));
 }
@@ -143,10 +142,10 @@ TEST_CASE("where machines have several ranks, these add among themselves first, 
   CHECK(all[1].setting == AlgorithmSetting::own_machines);
   CHECK(all[1].algorithm == Algorithm::ring);
   CHECK(all[1].bytes_per_parameter == Approx(6).epsilon(0.01));
-  const PeerWorth worth = worth_of(4, kModel, std::nullopt, network("2x1gbit,1x100mbit", 2));
+  const PeerWorth worth = worths_of({4}, kModel, std::nullopt, network("2x1gbit,1x100mbit", 2)).front();
   CHECK(worth.count == 2);
   CHECK(worth.compute_share() == Approx(1.0 / 3));
   CHECK(worth.gain(worth.breaks_even) == Approx(1));
   // The other one of two machines needs no network.
-  CHECK(worth_of(2, kModel, std::nullopt, network("2x1gbit", 2)).without_ns < 0.2e9);
+  CHECK(worths_of({2}, kModel, std::nullopt, network("2x1gbit", 2)).front().without_ns < 0.2e9);
 }

@@ -129,6 +129,16 @@ TEST_CASE("plan says in words what to take, and what a slow rank costs") {
   CHECK_THAT(unknown.out, Contains("Take the first of these") && Contains("f32 by ring") && Contains("int4 by direct"));
 }
 
+TEST_CASE("plan shows ranks with equal lines in one row") {
+  const Outcome outcome = plan({"--network", "3x1gbit,2x100mbit,1x1gbit", "--model", "1M", "--wire", "int4"});
+  CAPTURE(outcome.out, outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  CHECK_THAT(outcome.out, Contains("\n0 to 2 ") && Contains("\n3 to 4 ") && Contains("\n5 "));
+  CHECK_THAT(outcome.out, !Contains("\n1 ") && Contains("rank 3 has slow links") && Contains("rank 4 has slow links"));
+  const Outcome named = plan({"--network", "2x1gbit", "--model", "1M", "--wire", "int4", "--names", "alpha,beta"});
+  CHECK_THAT(named.out, Contains("\n0 ") && Contains("\n1 "));
+}
+
 TEST_CASE("plan refuses what it cannot predict, with the value and what to do") {
   const auto refused = [](Words arguments, const std::string& why) {
     const Outcome outcome = plan(arguments);

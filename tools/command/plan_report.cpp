@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/plan/topology.hpp"
+#include "tools/command/progress_line.hpp"
 #include "tools/command/subcommand.hpp"
 #include "tools/command/table.hpp"
 #include "tools/prediction/advice.hpp"
@@ -46,16 +47,19 @@ struct PlanAnswer {
 };
 
 PlanAnswer work_out(const PlanQuestion& question, const PlanNetwork& network) {
-  PlanAnswer result{speeds_of(network.ranks), predict(question.model, question.wires, network.ranks), {}, {}};
+  ProgressLine line("plan");
+  const auto say = [&](const char* what) {
+    return [&line, what](std::size_t done, std::size_t all) { line.show(fmt::format("{}, {} of {} done", what, done, all)); };
+  };
+  PlanAnswer result{speeds_of(network.ranks), predict(question.model, question.wires, network.ranks, say("predicting")), {}, {}};
   if (question.compute_ns) result.advice = advise(result.predictions, question.wires, *question.compute_ns);
   const WireChoice wire = result.advice ? result.advice->average.wire : question.wires.front();
-  for (const int lead : leads_of(network.ranks.size(), network.ranks.machines)) {
-    if (result.speeds[static_cast<std::size_t>(lead)] == kFullSpeed) continue;
-    if (result.slow.size() == kMostSlowMachines)
-      ++result.more_slow;
-    else
-      result.slow.push_back(worth_of(lead, question.model, wire, network.ranks));
-  }
+  std::vector<int> slow;
+  for (const int lead : leads_of(network.ranks.size(), network.ranks.machines))
+    if (result.speeds[static_cast<std::size_t>(lead)] != kFullSpeed) slow.push_back(lead);
+  result.more_slow = slow.size() - std::min(slow.size(), kMostSlowMachines);
+  slow.resize(slow.size() - result.more_slow);
+  if (!slow.empty()) result.slow = worths_of(slow, question.model, wire, network.ranks, say("predicting without slow machines"));
   return result;
 }
 
@@ -94,12 +98,20 @@ void print_table(const std::vector<Cells>& rows) {
 
 void print_network(const PlanNetwork& network, const PlanAnswer& result) {
   std::vector<Cells> rows{{"rank", "host", "sends Mbit/s", "receives Mbit/s", "latency", ""}};
-  for (std::size_t rank = 0; rank < network.ranks.ports.size(); ++rank) {
+  const auto cells_of = [&](std::size_t rank) {
     const PortCost& port = network.ranks.ports[rank];
     const double speed = static_cast<double>(result.speeds[rank]) / kFullSpeed;
-    rows.push_back({std::to_string(rank), network.names.empty() ? "-" : network.names[rank], fmt::format("{:.0f}", mbit(port.per_byte_out)),
-                    fmt::format("{:.0f}", mbit(port.per_byte_in)), time_text(port.latency + port.per_frame),
-                    speed < 1 ? fmt::format("slow: {:.2f} of the others", speed) : ""});
+    return Cells{network.names.empty() ? "-" : network.names[rank], fmt::format("{:.0f}", mbit(port.per_byte_out)),
+                 fmt::format("{:.0f}", mbit(port.per_byte_in)), time_text(port.latency + port.per_frame),
+                 speed < 1 ? fmt::format("slow: {:.2f} of the others", speed) : ""};
+  };
+  // Hundreds of ranks whose lines are given are mostly alike.
+  for (std::size_t first = 0, next = 0; first < network.ranks.ports.size(); first = next) {
+    Cells row = cells_of(first);
+    for (next = first + 1; next < network.ranks.ports.size() && cells_of(next) == row; ++next) {
+    }
+    row.insert(row.begin(), next == first + 1 ? std::to_string(first) : fmt::format("{} to {}", first, next - 1));
+    rows.push_back(std::move(row));
   }
   print_table(rows);
   if (!network.ranks.machines.empty())

@@ -59,15 +59,24 @@ double PeerWorth::gain(double compute_ns) const noexcept {
   return with / without;
 }
 
-PeerWorth worth_of(int rank, const StepModel& model, const WireChoice& wire, const RankNetwork& network) {
-  const std::vector<WireChoice> one_wire{wire};
-  const RankNetwork others = network.without_machine_of(rank);
-  PeerWorth worth{rank, network.size() - others.size(), network.size()};
-  worth.speed = static_cast<double>(speeds_of(network)[static_cast<std::size_t>(rank)]) / kFullSpeed;
-  worth.with_ns = best_average(predict_averages(model, one_wire, network), wire).nanoseconds;
-  worth.without_ns = best_average(predict_averages(model, one_wire, others), wire).nanoseconds;
-  worth.breaks_even = std::max((others.size() * worth.with_ns - worth.ranks * worth.without_ns) / worth.count, 0.0);
-  return worth;
+std::vector<PeerWorth> worths_of(const std::vector<int>& ranks, const StepModel& model, const WireChoice& wire, const RankNetwork& network,
+                                 const Watch& watch) {
+  const auto time_among = [&](const RankNetwork& some) { return best_average(predict_averages(model, wire, some), wire).nanoseconds; };
+  std::vector<std::function<double()>> tasks{[&] { return time_among(network); }};
+  for (const int rank : ranks) tasks.emplace_back([&, rank] { return time_among(network.without_machine_of(rank)); });
+  const std::vector<double> times = side_by_side(tasks, watch);
+  const std::vector<std::uint32_t> speeds = speeds_of(network);
+  std::vector<PeerWorth> worths;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const int others = network.without_machine_of(ranks[i]).size();
+    PeerWorth worth{ranks[i], network.size() - others, network.size()};
+    worth.speed = static_cast<double>(speeds[static_cast<std::size_t>(ranks[i])]) / kFullSpeed;
+    worth.with_ns = times.front();
+    worth.without_ns = times[i + 1];
+    worth.breaks_even = std::max((others * worth.with_ns - worth.ranks * worth.without_ns) / worth.count, 0.0);
+    worths.push_back(worth);
+  }
+  return worths;
 }
 
 }  // namespace ringlet::prediction

@@ -43,7 +43,9 @@ struct PeerWorth {
   double gain(double compute_ns) const noexcept;
 };
 
-/// Compares the fastest averages by this wire with and without the rank and the others of its machine. All ranks compute equally fast.
-PeerWorth worth_of(int rank, const StepModel& model, const WireChoice& wire, const RankNetwork& network);
+/// Compares, for each of these ranks, the fastest averages by this wire with and without it and the others of its machine; on several
+/// threads. All ranks compute equally fast.
+std::vector<PeerWorth> worths_of(const std::vector<int>& ranks, const StepModel& model, const WireChoice& wire, const RankNetwork& network,
+                                 const Watch& watch = {});
 
 }  // namespace ringlet::prediction

@@ -112,31 +112,30 @@ std::vector<WireChoice> usual_wires(DType dtype) {
   return wires;
 }
 
-std::vector<Prediction> predict_averages(const StepModel& model, const std::vector<WireChoice>& wires, const RankNetwork& network) {
+std::vector<Prediction> predict_averages(const StepModel& model, const WireChoice& wire, const RankNetwork& network) {
+  if (network.size() < 2) return {{wire}};
   std::vector<Prediction> predictions;
-  if (network.size() < 2) {
-    for (const WireChoice& wire : wires) predictions.push_back({wire});
-    return predictions;
-  }
-  for (const WireChoice& wire : wires) {
-    std::vector<Algorithm> seen;
-    for (const AlgorithmSetting setting :
-         {AlgorithmSetting::none, AlgorithmSetting::own_machines, AlgorithmSetting::measured_parts, AlgorithmSetting::rank_order}) {
-      if (setting == AlgorithmSetting::own_machines && network.machines.empty()) continue;
-      Prediction prediction = predict_average(model, wire, network, conditions_of(setting, network));
-      if (std::find(seen.begin(), seen.end(), prediction.algorithm) != seen.end()) continue;
-      seen.push_back(prediction.algorithm);
-      predictions.push_back(std::move(prediction));
-    }
+  for (const AlgorithmSetting setting :
+       {AlgorithmSetting::none, AlgorithmSetting::own_machines, AlgorithmSetting::measured_parts, AlgorithmSetting::rank_order}) {
+    if (setting == AlgorithmSetting::own_machines && network.machines.empty()) continue;
+    Prediction prediction = predict_average(model, wire, network, conditions_of(setting, network));
+    const bool is_known = std::any_of(predictions.begin(), predictions.end(),
+                                      [&](const Prediction& other) { return other.algorithm == prediction.algorithm; });
+    if (!is_known) predictions.push_back(std::move(prediction));
   }
   return predictions;
 }
 
-std::vector<Prediction> predict(const StepModel& model, const std::vector<WireChoice>& wires, const RankNetwork& network) {
-  std::vector<Prediction> predictions = predict_averages(model, wires, network);
-  if (network.size() < 2) return predictions;
-  for (const WireChoice& wire : wires) predictions.push_back(predict_sharded(model, wire, network));
-  return predictions;
+std::vector<Prediction> predict(const StepModel& model, const std::vector<WireChoice>& wires, const RankNetwork& network,
+                                const Watch& watch) {
+  using Predictions = std::vector<Prediction>;
+  std::vector<std::function<Predictions()>> tasks;
+  for (const WireChoice& wire : wires) tasks.emplace_back([&] { return predict_averages(model, wire, network); });
+  if (network.size() >= 2)
+    for (const WireChoice& wire : wires) tasks.emplace_back([&] { return Predictions{predict_sharded(model, wire, network)}; });
+  Predictions all;
+  for (const Predictions& some : side_by_side(tasks, watch)) all.insert(all.end(), some.begin(), some.end());
+  return all;
 }
 
 std::vector<std::uint32_t> speeds_of(const RankNetwork& network) {

@@ -8,6 +8,7 @@
 
 #include "core/plan/collective_table.hpp"
 #include "tools/prediction/measured_links.hpp"
+#include "tools/prediction/side_by_side.hpp"
 
 namespace ringlet::prediction {
 
@@ -45,10 +46,11 @@ struct Prediction {
   double bytes_per_parameter = 0;  // that leave the port which sends most
 };
 
-/// Predicts averages of gradients by these wires, with each setting that leads to another algorithm. One rank communicates nothing.
-std::vector<Prediction> predict_averages(const StepModel& model, const std::vector<WireChoice>& wires, const RankNetwork& network);
-/// The same, and after that FSDP by each of the wires.
-std::vector<Prediction> predict(const StepModel& model, const std::vector<WireChoice>& wires, const RankNetwork& network);
+/// Predicts averages of gradients by this wire, with each setting that leads to another algorithm. One rank communicates nothing.
+std::vector<Prediction> predict_averages(const StepModel& model, const WireChoice& wire, const RankNetwork& network);
+/// The same by all of these wires, and after that FSDP by each of the wires; on several threads.
+std::vector<Prediction> predict(const StepModel& model, const std::vector<WireChoice>& wires, const RankNetwork& network,
+                                const Watch& watch = {});
 
 /// The speed that the ranks would give each other's links when they meet with RINGLET_PARTS=measured (kFullSpeed); all kFullSpeed if none
 /// is slow.
