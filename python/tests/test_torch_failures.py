@@ -219,3 +219,25 @@ os._exit(0)
     )
     done = launch(2, sys.executable, path)
     assert done.stdout.count("ended:") == 4, done.stdout
+
+
+def test_a_work_that_has_failed_has_a_future_that_has(tmp_path):
+    path = program(
+        tmp_path,
+        """
+works = [dist.irecv(torch.ones(1), 1 - rank) for _ in range(200)]
+futures = [work.get_future() for work in works]
+dist.group.WORLD.abort()
+raised = done = 0
+for work, future in zip(works, futures):
+    try:
+        work.wait()
+    except ringlet.Error:
+        raised += 1
+        done += future.done()
+print("raised", raised, "done", done, flush=True)
+os._exit(0)
+""",
+    )
+    done = launch(2, sys.executable, path)
+    assert done.stdout.count("raised 200 done 200") == 2, done.stdout

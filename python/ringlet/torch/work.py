@@ -134,16 +134,18 @@ class Work(dist.Work):
                 if not operation.wait(None if deadline is None else max(deadline - time.monotonic(), 0)):
                     raise Timeout(f"Ringlet: Timed out after {seconds} s; the operation still runs")
             except Error as error:
+                self._wait_for_followers(deadline)
                 raise told(error) from None
         self._ending.settle()
-        if not _is_ending_thread():
-            self._wait_for_followers(deadline)
+        self._wait_for_followers(deadline)
         if self._ending.error is not None:
             raise self._ending.error
         return True
 
     def _wait_for_followers(self, deadline: Optional[float]) -> None:
         """Waits for what the library's thread does when the operations have ended."""
+        if _is_ending_thread():
+            return
         if self._event is not None:
             self._event.wait()
         if self._future_has_ended is not None:
