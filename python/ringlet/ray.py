@@ -14,6 +14,7 @@ encrypted. Needs `ray`.
 
 from __future__ import annotations
 
+import inspect
 import os
 import secrets
 from typing import Any, Callable, Optional
@@ -88,6 +89,11 @@ class Ranks:
     ) -> None:
         if count < 1:
             raise ringlet.InvalidArgument(f"count is {count}; a group has at least one rank")
+        unknown = set(options) - set(inspect.signature(ringlet.init).parameters)
+        if unknown:
+            raise ringlet.InvalidArgument(
+                f"{sorted(unknown)[0]} is no option of Ranks, nor of ringlet.init(); keywords for a function of yours go by functools.partial"
+            )
         known_here = {"rank", "world_size", "coordinator", "listen_fd", "hostfile", "join", "elastic"} & set(options)
         if known_here:
             raise ringlet.InvalidArgument(f"{sorted(known_here)[0]} is given, which follows from the actors")

@@ -86,6 +86,8 @@ def test_errors_of_the_library_come_as_they_are():
 def test_what_cannot_be_is_refused():
     with pytest.raises(ringlet.InvalidArgument, match="count is 0"):
         ringlet.ray.Ranks(0)
+    with pytest.raises(ringlet.InvalidArgument, match="number is no option of Ranks"):
+        ringlet.ray.run(total, ranks=1, number=5)
     with pytest.raises(ringlet.InvalidArgument, match="coordinator is given"):
         ringlet.ray.Ranks(2, coordinator="127.0.0.1:1")
     with pytest.raises(TimeoutError, match="room for 9 ranks"):
