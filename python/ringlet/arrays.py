@@ -241,13 +241,25 @@ def kind_of(array: Any) -> Any:
         raise TypeError(f"a {type(array).__name__} is no array; numpy.asarray() makes one of numbers")
     if isinstance(array, (dict, str)) or array is None:
         raise TypeError(f"a {type(array).__name__} is no array" if array is not None else "None is no array")
-    for of_class in type(array).__mro__:
-        kind = _KINDS.get(of_class.__module__.partition(".")[0])
-        if kind is not None:
-            return kind
+    kind = _kind_of_package(type(array))
+    if kind is not None:
+        return kind
     if not isinstance(array, (np.generic, bool, int, float, complex)) and not _has_memory(array):
         raise TypeError(f"a {type(array).__name__} is no array")
     return NumpyKind
+
+
+def kind_of_dtype(dtype: Any) -> Any:
+    """The kind of the arrays that have this dtype: NumPy's, where the dtype belongs to no package of arrays."""
+    return NumpyKind if isinstance(dtype, (str, type)) else _kind_of_package(type(dtype)) or NumpyKind
+
+
+def _kind_of_package(of: type) -> Any:
+    for of_class in of.__mro__:
+        kind = _KINDS.get(of_class.__module__.partition(".")[0])
+        if kind is not None:
+            return kind
+    return None
 
 
 _EXPORTERS = ("__dlpack__", "__array_interface__", "__array_struct__", "__array__")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 
 from . import _ringlet
 from .arguments import wholes
-from .arrays import Array, Given, NumpyKind, Output, Same, dtype_name, kind_of, view_to_read, view_to_write
+from .arrays import Array, Given, Output, Same, dtype_name, kind_of_dtype, view_to_read, view_to_write
 from .calls import Call, CallFromAny
 from .works import Work, nothing
 
@@ -92,5 +92,4 @@ class Messages:
 
 def _empty(shape: Sequence[int], dtype: Any) -> Output:
     name = dtype_name(dtype)
-    kind = NumpyKind if isinstance(dtype, (str, type)) else kind_of(dtype)
-    return kind.empty(name, tuple(wholes(shape, "shape")))
+    return kind_of_dtype(dtype).empty(name, tuple(wholes(shape, "shape")))
