@@ -246,7 +246,8 @@ std::shared_ptr<SharedGroup> GroupGrowth::admit(const CallOptions& call) {
     return nullptr;
   }
   std::vector<std::int32_t> least{static_cast<std::int32_t>(standing())};
-  group_.run_own(call, make_all_reduce(ReduceOp::min, ConstTensorView(least), TensorView(least), 1, group_.options()));
+  group_.run_own(
+      call, for_purpose(Purpose::growth, make_all_reduce(ReduceOp::min, ConstTensorView(least), TensorView(least), 1, group_.options())));
   return grow(static_cast<GrowthStanding>(least[0]), call);
 }
 
@@ -273,7 +274,7 @@ std::shared_ptr<SharedGroup> GroupGrowth::admit_first_guests(int guests, bool is
   Door& door = *group_.world()->door();
   const int knocking = door.guests();
   std::vector<std::int32_t> told{state() != GrowthState::none || knocking >= guests ? 1 : 0, is_late ? 1 : 0, knocking};
-  group_.run_own({}, make_broadcast(TensorView(told), 0, group_.options()));
+  group_.run_own({}, for_purpose(Purpose::growth, make_broadcast(TensorView(told), 0, group_.options())));
   if (told[1] != 0)
     throw_if_failed({Errc::timed_out, "only " + std::to_string(told[2]) + " of " + std::to_string(guests) + " guests have come in time"});
   if (told[0] == 0) return nullptr;

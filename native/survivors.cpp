@@ -110,7 +110,9 @@ bool Survivors::settle_votes() {
   }
   std::vector<Votes::Told> all(static_cast<std::size_t>(group_.options().size));
   const TensorView gathered{all.data(), DType::i64, all.size() * own.size()};
-  if (!group_.run_unless_failed({}, make_all_gather({own.data(), DType::i64, own.size()}, gathered, group_.options()))) return false;
+  if (!group_.run_unless_failed(
+          {}, for_purpose(Purpose::agreement, make_all_gather({own.data(), DType::i64, own.size()}, gathered, group_.options()))))
+    return false;
   if (const int rank = Votes::blame(all); rank >= 0)
     group_.fail_for_violation({Errc::protocol_error,
                                "rank " + std::to_string(rank) + " tells of " + std::to_string(all[static_cast<std::size_t>(rank)][0]) +
@@ -140,7 +142,8 @@ bool Survivors::agree(bool mine, const CallOptions& call, std::span<std::int32_t
   try {
     std::vector<std::int32_t> all{mine ? 1 : 0};
     all.insert(all.end(), least.begin(), least.end());
-    if (group_.run_unless_failed(call, make_all_reduce(ReduceOp::min, ConstTensorView(all), TensorView(all), 1, group_.options()))) {
+    if (group_.run_unless_failed(call, for_purpose(Purpose::agreement, make_all_reduce(ReduceOp::min, ConstTensorView(all), TensorView(all),
+                                                                                       1, group_.options())))) {
       std::copy(all.begin() + 1, all.end(), least.begin());
       const std::lock_guard lock(votes.mutex);
       votes.set_result(all[0] != 0);

@@ -92,7 +92,11 @@ class Epochs::Stage final : public EpochUser {
   }
 
   void on_message(int rank, const wire::ControlMessage& message) override {
-    if (const auto one = of_agreement(message)) receive(rank, *one);
+    if (const auto one = of_agreement(message)) return receive(rank, *one);
+    const auto* unheard = std::get_if<wire::Unheard>(&message);
+    if (unheard == nullptr || unheard->epoch != world_->options().epoch) return;
+    lost_by_.insert(rank);
+    pump();
   }
 
  private:
@@ -113,10 +117,10 @@ class Epochs::Stage final : public EpochUser {
   int own_rank() const { return world_->options().rank; }
 
   void drop_if_gone(int rank) {
-    if (world_->has_left_world(rank))
-      agreement_.prove_dead(rank);
-    else if (!world_->is_linked(rank))
-      agreement_.lose(rank);
+    if (world_->has_left_world(rank)) return agreement_.prove_dead(rank);
+    if (world_->is_linked(rank) || !agreement_.hears(rank)) return;
+    agreement_.lose(rank);
+    if (world_->reaches(rank)) world_->send_control(rank, wire::Unheard{world_->options().epoch});
   }
 
   void receive(int rank, const AgreementMessage& message) {
@@ -157,11 +161,32 @@ class Epochs::Stage final : public EpochUser {
   }
 
   void pump() {
+    if (has_left_) return;
+    if (is_lost_by_all()) return leave();
     for (const Agreement::Send& one : agreement_.take_sends())
       send(one.to, std::visit([](const auto& message) { return wire::ControlMessage(message); }, one.message));
     if (agreement_.outcome() && !succession_) return succeed(*agreement_.outcome());
     if (agreement_.leads() && report_timer_ == 0)
       arm(report_timer_, options().report_timeout, [this] { agreement_.stop_waiting_for_reports(); });
+  }
+
+  /// Whether all that this rank still hears have lost it, as where it stood still, and too few are left to go on without it.
+  bool is_lost_by_all() const {
+    if (!started_ || succession_) return false;
+    bool hears_any = false;
+    for (int rank = 0; rank < world_->options().natives(); ++rank) {
+      if (rank == own_rank() || !world_->is_linked(rank)) continue;
+      if (!lost_by_.contains(rank)) return false;
+      hears_any = true;
+    }
+    return hears_any;
+  }
+
+  /// Its goodbye is a proof, with which the others may decide.
+  void leave() {
+    has_left_ = true;
+    world_->take_leave();
+    succeed({{}, lineage_});
   }
 
   void succeed(const Agreement::Outcome& outcome) {
@@ -293,6 +318,8 @@ class Epochs::Stage final : public EpochUser {
   std::vector<Done> waiters_;
   std::set<int> looked_for_;
   std::set<int> has_begun_;  // ranks whose Decision has come
+  std::set<int> lost_by_;
+  bool has_left_ = false;
   TimerId report_timer_ = 0, take_over_timer_ = 0, lonely_timer_ = 0, proof_timer_ = 0;
   AliveGuard guard_;
 };

@@ -14,7 +14,7 @@ namespace ringlet {
 /// What came of the end of an epoch.
 struct Succession {
   World* world = nullptr;    // of the next epoch; null: the others go on without this rank
-  std::vector<int> members;  // by rank in the next epoch: the rank in the one that has ended
+  std::vector<int> members;  // by rank in the next epoch: the rank in the one that has ended; empty where this rank left undecided
   std::uint64_t lineage = 0;
   Duration took{};  // from when this rank noticed the end
 };

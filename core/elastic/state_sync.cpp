@@ -112,7 +112,7 @@ Procedure::Action StateSync::tell_standing() {
   if (told_.size() == 1) return begin_moving();
   const TensorView all{told_.data(), DType::u64, told_.size() * own.size()};
   const TensorView part{told_.data() + rank(), DType::u64, own.size()};
-  return run(make_all_gather(part, all, group_.options()));
+  return run(for_purpose(Purpose::state, make_all_gather(part, all, group_.options())));
 }
 
 Procedure::Action StateSync::begin_moving() {
@@ -174,7 +174,7 @@ Procedure::Action StateSync::take() {
 Procedure::Action StateSync::tell_length() {
   stage_ = Stage::values_length;
   length_ = values_.size();
-  return run(make_broadcast(std::span(&length_, 1), plan_.givers.front(), group_.options()));
+  return run(for_purpose(Purpose::state, make_broadcast(std::span(&length_, 1), plan_.givers.front(), group_.options())));
 }
 
 Procedure::Action StateSync::tell_values() {
@@ -183,7 +183,8 @@ Procedure::Action StateSync::tell_values() {
         {Errc::protocol_error, "the values of the training's state have " + std::to_string(length_) + " bytes", plan_.givers.front()}};
   values_.resize(static_cast<std::size_t>(length_));
   stage_ = Stage::values_text;
-  return run(make_broadcast(TensorView(values_.data(), DType::u8, values_.size()), plan_.givers.front(), group_.options()));
+  return run(for_purpose(Purpose::state,
+                         make_broadcast(TensorView(values_.data(), DType::u8, values_.size()), plan_.givers.front(), group_.options())));
 }
 
 Procedure::Action StateSync::tell_outcome() {
@@ -191,7 +192,7 @@ Procedure::Action StateSync::tell_outcome() {
   std::uint64_t& own = failures_[static_cast<std::size_t>(rank())];
   own = takes() && checksum() != plan_.checksum ? 1 : 0;
   stage_ = Stage::outcomes;
-  return run(make_all_gather(std::span<const std::uint64_t>(&own, 1), failures_, group_.options()));
+  return run(for_purpose(Purpose::state, make_all_gather(std::span<const std::uint64_t>(&own, 1), failures_, group_.options())));
 }
 
 Procedure::Action StateSync::judge() const {

@@ -15,6 +15,11 @@ CollectiveTask make_task(Call call, ConstTensorView input, TensorView output, co
   return {std::move(call), {input.data(), input.bytes()}, {output.data(), output.bytes()}, options.operation_timeout, {}};
 }
 
+Result<CollectiveTask> for_purpose(Purpose purpose, Result<CollectiveTask> task) {
+  if (task.ok()) task.value().call.purpose = purpose;
+  return task;
+}
+
 Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, TensorView output, double divisor, const WorldOptions& options) {
   constexpr const char* kCall = "all_reduce";
   if (Status status = check_op(kCall, op, input.dtype()); !status.ok()) return status;

@@ -15,6 +15,9 @@ namespace ringlet {
 /// Makes the task and chooses the algorithm; all other functions end with this one. A buffer that this rank does not use is empty.
 CollectiveTask make_task(Call call, ConstTensorView input, TensorView output, const WorldOptions& options);
 
+/// The same task, which is no call of the program's own. A failure passes.
+Result<CollectiveTask> for_purpose(Purpose purpose, Result<CollectiveTask> task);
+
 /// With `divisor` 1 this is a plain reduction; otherwise the owner divides the result by it (for sums of floating dtypes only).
 Result<CollectiveTask> make_all_reduce(ReduceOp op, ConstTensorView input, TensorView output, double divisor, const WorldOptions& options);
 /// The mean over the group. Where a ring would round sums of f16 at each hop and might overflow, the elements are divided first, and this

@@ -89,14 +89,14 @@ class Split {
 void split_group(GroupTable& table, GroupHost& host, GroupEngine& parent, std::uint16_t stream, SplitTask task) {
   const Duration timeout = task.timeout;
   const auto split = std::make_shared<Split>(table, host, parent, std::move(task));
-  CollectiveTask gather = make_all_gather(split->own(), split->all(), parent.options()).value();
+  CollectiveTask gather = for_purpose(Purpose::split, make_all_gather(split->own(), split->all(), parent.options())).value();
   gather.timeout = timeout;
   gather.completion = [split](const Status& status) {
     if (status.ok()) split->on_gathered();
   };
   // Both are started at once, so that nothing comes between them in the stream. The gathering's completion runs before the barrier begins
   // here.
-  CollectiveTask barrier = make_barrier(parent.options());
+  CollectiveTask barrier = for_purpose(Purpose::split, make_barrier(parent.options())).value();
   barrier.timeout = timeout;
   barrier.completion = [split](const Status& status) { split->on_all_have_it(status); };
   parent.start(stream, std::move(gather));

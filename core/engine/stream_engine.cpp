@@ -138,7 +138,7 @@ void StreamEngine::record_ended(bool failed) {
   TraceRecord record;
   record.track = *track_;
   record.name = traits_of(call.kind).name;
-  record.category = current_.of_gradients ? kBucketCategory : kCollectiveCategory;
+  record.category = call.purpose == Purpose::gradients ? kBucketCategory : kCollectiveCategory;
   record.begin = began_;
   record.end = trace->now();
   record.failed = failed;

@@ -21,7 +21,6 @@ struct CollectiveTask {
   Bytes output;
   Duration timeout;
   Completion completion;
-  bool of_gradients = false;             // a trace tells these apart
   const LeftByRounding* left = nullptr;  // of an all-reduce of blocks; null: what rounding their sum leaves is dropped
 };
 

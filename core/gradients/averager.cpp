@@ -131,7 +131,7 @@ Procedure::Action Averager::sum_weights() {
   ++collectives_;
   total_weight_ = *options_.weight;
   const std::span<double> total(&total_weight_, 1);
-  return run(make_all_reduce(ReduceOp::sum, total, total, 1.0, group_));
+  return run(for_purpose(Purpose::weights, make_all_reduce(ReduceOp::sum, total, total, 1.0, group_)));
 }
 
 Status Averager::take_weights() {
@@ -253,9 +253,7 @@ Procedure::Action Averager::start_move(Move move) {
     move.bytes = wire_format.blocks ? move.bucket->packed().size() : values.count() * size_of(values.dtype());
   }
   under_way_.push_back(std::move(move));
-  Result<CollectiveTask> task = make_task(wire_format, values);
-  if (task.ok()) task.value().of_gradients = true;
-  return start(std::move(task));
+  return start(for_purpose(Purpose::gradients, make_task(wire_format, values)));
 }
 
 Result<CollectiveTask> Averager::make_task(const WireFormat& wire_format, const TensorView& values) const {

@@ -31,7 +31,7 @@ Procedure::Action TreeAgreement::next() {
       if (group_.options().size == 1 || agreements_.contains(hash_)) return Done{};
       stage_ = Stage::compare;
       hashes_.resize(static_cast<std::size_t>(group_.options().size));
-      return run(make_all_gather(std::span<const std::uint64_t>(&hash_, 1), hashes_, group_.options()));
+      return run(for_purpose(Purpose::tree, make_all_gather(std::span<const std::uint64_t>(&hash_, 1), hashes_, group_.options())));
     case Stage::compare:
       return compare();
     case Stage::length:
@@ -58,7 +58,7 @@ Procedure::Action TreeAgreement::tell_length() {
   stage_ = Stage::text;
   if (group_.options().rank == ranks_[side_]) texts_[side_] = own_;
   length_ = texts_[side_].size();
-  return run(make_broadcast(std::span(&length_, 1), ranks_[side_], group_.options()));
+  return run(for_purpose(Purpose::tree, make_broadcast(std::span(&length_, 1), ranks_[side_], group_.options())));
 }
 
 Procedure::Action TreeAgreement::tell_text() {
@@ -66,7 +66,8 @@ Procedure::Action TreeAgreement::tell_text() {
   std::string& text = texts_[side_];
   text.resize(static_cast<std::size_t>(length_));
   stage_ = side_ + 1 == kSides ? Stage::describe : Stage::length;
-  return run(make_broadcast(TensorView(text.data(), DType::u8, text.size()), ranks_[side_++], group_.options()));
+  return run(
+      for_purpose(Purpose::tree, make_broadcast(TensorView(text.data(), DType::u8, text.size()), ranks_[side_++], group_.options())));
 }
 
 Status TreeAgreement::describe() const {

@@ -28,17 +28,7 @@ std::string shape_text(const Call& call) {
          of_width;
 }
 
-/// Whether one call may be the sum of the ranks' weights, which comes before averages that are weighted, and the other an average.
-bool differ_in_weight(const Call& one, const Call& other) {
-  return one.dtype == DType::f64 && one.elements() == 1 && one.divisor == 1.0 && (other.divisor != 1.0 || other.blocks);
-}
-
-/// Whether one call may be the comparison of a tree that is new to its rank (TreeAgreement), and the other what follows on one that is
-/// known.
-bool differ_in_tree(const Call& one, const Call& other) {
-  const bool compares = one.kind == CollectiveKind::all_gather && one.dtype == DType::u64 && one.elements() == 1 && one.counts.empty();
-  return compares && reduces(other.kind);
-}
+bool is_for(Purpose purpose, const Call& one, const Call& other) { return one.purpose == purpose || other.purpose == purpose; }
 
 }  // namespace
 
@@ -77,14 +67,16 @@ std::string describe(const Call& call) {
   }
   if (has_part_before(call)) text += ", without the parts of the ranks before";
   if (traits_of(call.kind).has_root) text += ", root " + std::to_string(call.root);
-  return text + ", " + std::string(name_of(call.algorithm)) + ")";
+  text += ", " + std::string(name_of(call.algorithm)) + ")";
+  return call.purpose == Purpose::program ? text : text + " for " + std::string(text_of(call.purpose));
 }
 
 std::string describe_difference(const Call& one, const Call& other) {
-  if (one.kind == other.kind && (differ_in_weight(one, other) || differ_in_weight(other, one)))
+  if (one.purpose != other.purpose && is_for(Purpose::weights, one, other) && is_for(Purpose::gradients, one, other))
     return "; of averages, either every rank gives a weight or none does";
-  if (differ_in_tree(one, other) || differ_in_tree(other, one))
-    return "; where both average a tree of tensors, only one of them has been given other tensors than before";
+  // The ranks compare a tree once, and then reduce.
+  if (one.purpose != other.purpose && is_for(Purpose::tree, one, other) && (reduces(one.kind) || reduces(other.kind)))
+    return "; where both were given a tree of tensors, only one of them has been given other tensors than before";
   if (one.kind != other.kind || one.counts.size() != other.counts.size() || one.counts.size() <= kDescribedParts) return {};
   const auto [a, b] = std::mismatch(one.counts.begin(), one.counts.end(), other.counts.begin());
   if (a == one.counts.end()) return {};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/plan/collective_table.hpp"
+#include "core/plan/purpose.hpp"
 
 namespace ringlet {
 
@@ -19,6 +20,7 @@ struct Call {
   DType dtype = DType::u8;
   ReduceOp op = ReduceOp::sum;
   Algorithm algorithm = Algorithm::exchange;
+  Purpose purpose = Purpose::program;
   std::int32_t root = 0;   // used by kinds that have a root; of an all_gather 1 if ranks have the part of the rank before them already
   std::uint64_t rows = 0;  // of the whole buffer; for gathers, scatter and all_to_all of one part or, with counts, of all parts
   std::uint64_t row_elements = 1;
@@ -64,8 +66,8 @@ bool agree(const Call& ours, const Call& theirs, int peer);
 /// Describes a call: "all_reduce(sum, f32 x 1000, ring)", "all_gather_v(f32, rows 3+0+5, direct)". Of more than 16 parts only the first are
 /// listed.
 std::string describe(const Call& call);
-/// Describes a difference between two calls that `describe` may not show: "; the parts of rank 17 differ: 3 and 5 rows", or that one may
-/// belong to an average with a weight and the other to one without. Else empty.
+/// Says more of a difference between two calls than `describe` shows: "; the parts of rank 17 differ: 3 and 5 rows", or what the ranks may
+/// have done to come to it. Else empty.
 std::string describe_difference(const Call& one, const Call& other);
 
 /// The limits between algorithms, in bytes of the whole buffer. They are part of a group's configuration and equal on all ranks.

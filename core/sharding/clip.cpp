@@ -15,7 +15,7 @@ Procedure::Action ClipSharded::next() {
     if (Status status = check_norm_dtypes(gradients_); !status.ok()) return Done{std::move(status)};
     squares_ = sum_of_squares(gradients_);
     const std::span<double> squares(&squares_, 1);
-    return run(make_all_reduce(ReduceOp::sum, squares, squares, 1.0, group_));
+    return run(for_purpose(Purpose::shards, make_all_reduce(ReduceOp::sum, squares, squares, 1.0, group_)));
   }
   norm_ = std::sqrt(squares_);
   clip_to_norm(gradients_, norm_, max_norm_);

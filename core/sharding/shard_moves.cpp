@@ -52,14 +52,16 @@ Result<CollectiveTask> ShardMover::start_reduce(ShardBucket& bucket, const Tree&
   const simd::FloatEnvironment environment;
   if (const auto& blocks = bucket.wire_format().blocks) {
     bucket.pack_full_in_blocks(full, factor_ / averaged_ranks_, residuals == nullptr ? nullptr : &residuals->gradients, *group_.kernels);
-    return make_reduce_scatter_blocks(*blocks, bucket.packed_bytes(), bucket.reduced(group_.rank), bucket.counts(), group_);
+    return for_purpose(Purpose::shards,
+                       make_reduce_scatter_blocks(*blocks, bucket.packed_bytes(), bucket.reduced(group_.rank), bucket.counts(), group_));
   }
   bucket.pack_full(full, *group_.kernels);
   const TensorView packed = bucket.packed();
   weigh(packed.data(), packed.dtype(), packed.count(), factor_, *group_.kernels);
-  if (!has_replicas()) return make_mean_scatter_v(packed, bucket.reduced(group_.rank), bucket.counts(), group_);
+  if (!has_replicas())
+    return for_purpose(Purpose::shards, make_mean_scatter_v(packed, bucket.reduced(group_.rank), bucket.counts(), group_));
   if (is_divided_first(packed.dtype())) divide(packed);
-  return make_reduce_scatter_v(ReduceOp::sum, packed, bucket.reduced(group_.rank), bucket.counts(), group_);
+  return for_purpose(Purpose::shards, make_reduce_scatter_v(ReduceOp::sum, packed, bucket.reduced(group_.rank), bucket.counts(), group_));
 }
 
 Result<CollectiveTask> ShardMover::start_sum_of_replicas(ShardBucket& bucket, std::size_t number, const WorldOptions& replicas,
@@ -69,11 +71,11 @@ Result<CollectiveTask> ShardMover::start_sum_of_replicas(ShardBucket& bucket, st
   if (const auto& blocks = bucket.wire_format().blocks) {
     const Bytes packed =
         bucket.pack_reduced_in_blocks(group_.rank, number, residuals == nullptr ? nullptr : &residuals->sums, *group_.kernels);
-    return make_all_reduce_blocks(*blocks, packed, bucket.left(), replicas);
+    return for_purpose(Purpose::shards, make_all_reduce_blocks(*blocks, packed, bucket.left(), replicas));
   }
   // As in MLX, the division is between the sums over both groups; for f16, whose sums could overflow, it is before both.
   if (!is_divided_first(bucket.wire_format().dtype)) divide(reduced);
-  return make_all_reduce(ReduceOp::sum, reduced, reduced, 1.0, replicas);
+  return for_purpose(Purpose::shards, make_all_reduce(ReduceOp::sum, reduced, reduced, 1.0, replicas));
 }
 
 void ShardMover::finish_reduce(ShardBucket& bucket, const Tree& shards) {
@@ -90,9 +92,9 @@ Result<CollectiveTask> ShardMover::start_gather(ShardBucket& bucket, const Tree&
   bucket.pack_shards(shards, group_.rank, *group_.kernels);
   if (before != nullptr) {
     bucket.pack_shards(*before, (group_.rank + group_.size - 1) % group_.size, *group_.kernels);
-    return make_all_gather_of_rest(bucket.part(group_.rank), bucket.packed(), bucket.counts(), group_);
+    return for_purpose(Purpose::shards, make_all_gather_of_rest(bucket.part(group_.rank), bucket.packed(), bucket.counts(), group_));
   }
-  return make_all_gather_v(bucket.part(group_.rank), bucket.packed(), bucket.counts(), group_);
+  return for_purpose(Purpose::shards, make_all_gather_v(bucket.part(group_.rank), bucket.packed(), bucket.counts(), group_));
 }
 
 void ShardMover::finish_gather(ShardBucket& bucket, const Tree& full) {

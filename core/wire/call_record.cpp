@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/base/arithmetic.hpp"
+#include "core/wire/control.hpp"
 #include "core/wire/frame.hpp"
 
 namespace ringlet {
@@ -11,6 +12,10 @@ namespace {
 
 /// The number of an element's type: a dtype's, or with this bit that of a block format.
 constexpr std::uint8_t kBlocksBit = 0x80;
+
+/// The root's number has three bytes, and the purpose the one after them.
+constexpr std::uint32_t kRootMask = 0xffffff;
+static_assert(wire::kMaxRanks <= kRootMask);
 
 /// Whether a record of this kind may hold this number of counts.
 bool counts_fit(CollectiveKind kind, std::size_t counts) {
@@ -33,6 +38,7 @@ std::size_t append_call(const Call& call, int peer, std::vector<std::byte>& out)
   out[start + 2] = static_cast<std::byte>(call.op);
   out[start + 3] = static_cast<std::byte>(call.algorithm);
   detail::store_le(out.data() + start + 4, static_cast<std::uint32_t>(call.root));
+  out[start + 7] = static_cast<std::byte>(call.purpose);
   append(call.rows);
   append(call.row_elements);
   std::uint64_t divisor;
@@ -56,13 +62,15 @@ std::optional<Call> decode_call(ConstBytes bytes) {
   const auto dtype = in_blocks ? std::optional(DType::f32) : from_number<DType>(at(1));
   const auto op = from_number<ReduceOp>(at(2));
   const auto algorithm = from_number<Algorithm>(at(3));
-  if (!kind || !dtype || !op || !algorithm || (in_blocks && !blocks)) return std::nullopt;
+  const auto purpose = from_number<Purpose>(at(7));
+  if (!kind || !dtype || !op || !algorithm || !purpose || (in_blocks && !blocks)) return std::nullopt;
   call.kind = *kind;
   call.dtype = *dtype;
   if (in_blocks) call.blocks = blocks;
   call.op = *op;
   call.algorithm = *algorithm;
-  call.root = static_cast<std::int32_t>(detail::load_le<std::uint32_t>(bytes.data() + 4));
+  call.purpose = *purpose;
+  call.root = static_cast<std::int32_t>(detail::load_le<std::uint32_t>(bytes.data() + 4) & kRootMask);
   call.rows = number(8);
   call.row_elements = number(16);
   const std::uint64_t divisor = number(24);

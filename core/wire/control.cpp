@@ -212,6 +212,8 @@ static void visit_fields(auto& fields, Is<Decision> auto& decision) {
   fields.fixed(3, decision.lineage);
 }
 
+static void visit_fields(auto& fields, Is<Unheard> auto& unheard) { fields.number(1, unheard.epoch); }
+
 static void visit_fields(auto& fields, Is<Knock> auto& knock) { fields.text(1, knock.name); }
 
 static void visit_fields(auto& fields, Is<Ticket> auto& ticket) {
@@ -265,7 +267,7 @@ static bool is_one_of(const ControlMessage& message) {
   return (std::holds_alternative<Kinds>(message) || ...);
 }
 
-bool is_of_agreement(const ControlMessage& message) { return is_one_of<Query, Report, Proposal, Acceptance, Decision>(message); }
+bool is_of_agreement(const ControlMessage& message) { return is_one_of<Query, Report, Proposal, Acceptance, Decision, Unheard>(message); }
 
 std::string encode_control(const ControlMessage& message) { return encode_one_of(message); }
 

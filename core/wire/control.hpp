@@ -238,6 +238,11 @@ struct Decision {
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
+struct Unheard {
+  std::uint32_t epoch = 0;
+  friend bool operator==(const Unheard&, const Unheard&) = default;
+};
+
 struct Knock {
   std::string name{};
   friend bool operator==(const Knock&, const Knock&) = default;
@@ -296,7 +301,7 @@ struct PartsChange {
 /// The messages are in the order of their tags.
 using ControlMessage = std::variant<Join, Roster, Welcome, Ready, Begin, Abort, Seat, LinkProbe, StateQuestion, RankState, SeatRequest,
                                     Connect, Propose, Nominate, Unmet, Revoke, Query, Report, Proposal, Acceptance, Decision, Knock, Ticket,
-                                    LinkRates, PartsQuestion, PartsAnswer, PartsChange>;
+                                    LinkRates, PartsQuestion, PartsAnswer, PartsChange, Unheard>;
 
 /// Whether it is one of the messages by which ranks agree on the next epoch.
 bool is_of_agreement(const ControlMessage& message);

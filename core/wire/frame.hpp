@@ -14,7 +14,7 @@ namespace ringlet {
 inline constexpr std::size_t kPrefaceBytes = 8;
 /// The first bytes of a preface; no HTTP request begins with them.
 inline constexpr std::array<std::byte, 4> kPrefaceMagic{std::byte{'R'}, std::byte{'N'}, std::byte{'G'}, std::byte{'L'}};
-inline constexpr std::uint16_t kWireVersion = 8;
+inline constexpr std::uint16_t kWireVersion = 9;
 
 /// The content of a frame. The numbers are part of the wire format: append only.
 enum class FrameKind : std::uint8_t {

@@ -68,7 +68,7 @@ class Checkpoint {
   /// already, or begins with such a one and a dot.
   Checkpoint& add_addends(std::string name, std::shared_ptr<detail::Addends> addends);
 
-  /// Sets a value, which must be equal on all ranks when it is saved. Texts are UTF-8.
+  /// Sets a value, which must be equal on all ranks when it is saved. Throws `InvalidArgument` for a name or a text that is not UTF-8.
   ///@{
   template <std::integral T>
   Checkpoint& set(std::string name, T value) {

@@ -4,6 +4,7 @@
 #include <ringlet/checkpoint.hpp>
 
 #include "core/base/refuse.hpp"
+#include "native/checkpoint/group_tensor.hpp"
 #include "native/checkpoint/load.hpp"
 #include "native/checkpoint/save.hpp"
 
@@ -70,6 +71,8 @@ Checkpoint& Checkpoint::add_addends(std::string name, std::shared_ptr<detail::Ad
 
 Checkpoint& Checkpoint::put(std::string name, CheckpointValue value) {
   if (name.empty()) refuse("a checkpoint's value needs a name");
+  native::check_utf8("value's name", name);
+  if (const auto* text = std::get_if<std::string>(&value)) native::check_utf8("value of " + name, *text);
   values_.insert_or_assign(std::move(name), std::move(value));
   return *this;
 }

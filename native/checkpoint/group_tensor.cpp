@@ -13,14 +13,6 @@ namespace ringlet::native {
 
 namespace {
 
-void check_utf8(std::string_view what, const std::string& text) {
-  try {
-    (void)nlohmann::json(text).dump();
-  } catch (const nlohmann::json::exception&) {
-    refuse(fmt::format("the {} '{}' is not valid UTF-8", what, text));
-  }
-}
-
 Shape shard_shape(const Checkpoint::Entry& entry, int rank) {
   const auto r = static_cast<std::size_t>(rank);
   const auto full = entry.full_shape.extents();
@@ -49,6 +41,14 @@ void check_entry(const Checkpoint::Entry& entry, int rank, int ranks) {
 }
 
 }  // namespace
+
+void check_utf8(std::string_view what, const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    refuse(fmt::format("the {} '{}' is not valid UTF-8", what, text));
+  }
+}
 
 std::string addend_name(const std::string& kind, const std::string& name) { return kind + "." + name; }
 
@@ -83,10 +83,6 @@ void check(const Checkpoint& checkpoint, int rank, int ranks) {
       check_utf8("tensor name", full);
       if (checkpoint.has(full)) refuse(fmt::format("the checkpoint has '{}' already", full));
     }
-  for (const auto& [name, value] : checkpoint.values()) {
-    check_utf8("value's name", name);
-    if (const auto* text = std::get_if<std::string>(&value)) check_utf8("value", *text);
-  }
 }
 
 std::string describe_tensors(const Checkpoint& checkpoint) {

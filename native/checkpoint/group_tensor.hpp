@@ -2,6 +2,7 @@
 
 #include <ringlet/checkpoint.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ringlet::native {
@@ -20,6 +21,9 @@ struct GroupTensor {
 
 /// The tensor's name of an addend that Checkpoint::add_addends() has added as `kind`.
 std::string addend_name(const std::string& kind, const std::string& name);
+
+/// Throws `InvalidArgument` for what is not UTF-8. `what` stands before the text.
+void check_utf8(std::string_view what, const std::string& text);
 
 std::vector<GroupTensor> group_tensors(const Checkpoint& checkpoint);
 

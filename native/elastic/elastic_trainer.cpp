@@ -106,12 +106,11 @@ void ElasticTrainer::State::settle() {
     all.push_back({settled != 0, steps, its_saved});
   }
   const auto [natives_are_same, one_is_settled, saved_by_settled] = compare_standings(all);
-  const bool is_same = natives_are_same && world.guests() == 0;
   std::uint64_t saved_by_all = one_is_settled ? saved_by_settled : saved;
   if (const std::string lost = shards == nullptr ? std::string() : shards->enter(world); !lost.empty()) {
     go_back(lost);
     saved_by_all = step;
-  } else if (!is_same) {
+  } else if (!natives_are_same || world.guests() > 0) {
     if (!one_is_settled) (void)load();
     sync();
     if (!one_is_settled) saved_by_all = step;
@@ -235,6 +234,7 @@ void ElasticTrainer::State::await_min_ranks() {
     if (signals.has_waited) throw PeerLost(native::describe_lack(min_ranks, world.size() - world.guests(), lost_last));
     grow();
     if (is_short()) std::this_thread::sleep_for(kWaitInterval);
+    shared().poll_interruption();
   }
   waits_until.reset();
 }

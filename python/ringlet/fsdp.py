@@ -171,6 +171,7 @@ class FullyShard:
         handle, wire = handle_of(group, Group, "group"), to_reduce_wire(reduce_dtype)
         self._handle = _ringlet.FullyShard(handle, _name(compute_dtype), wire, list(shard_weights), prefetch, stream)
         self._forms = FormsOfModules()
+        self._has_averages = False
 
     def add(self, name: str, parameters: Any) -> int:
         """Adds the next module in the order of the forward pass, and returns its number. Copies this rank's rows. Collective."""
@@ -194,14 +195,18 @@ class FullyShard:
 
     def reduce_gradients(self, module: int, gradients: Any) -> None:
         """Starts to average the module's full gradients; once per module and step. They are read during the call only."""
+        self._has_averages = False
         self._handle.reduce_gradients(module, tree_to_read(gradients, self._forms.names(module)))
 
     def finish(self) -> None:
         """Ends the step: waits for all its gradients."""
         self._handle.finish()
+        self._has_averages = True
 
     def apply_gradients(self, optimizer: Optimizer) -> None:
         """After finish(): has one of Ringlet's optimizers take its step on this rank's shards."""
+        if not self._has_averages:
+            raise InvalidArgument("apply_gradients() before finish(): there are no averages of this step yet")
         self._handle.step(handle_of(optimizer, Optimizer, "optimizer"))
 
     def parameters(self) -> Dict[str, np.ndarray]:

@@ -132,12 +132,35 @@ def test_ctrl_c_interrupts_close(tmp_path):
     assert said_by(program) == ["interrupted True\n", ""]
 
 
-def said_by(program):
-    ranks = start_all(program, 2)
+WAITING = """
+import os, signal, threading
+import numpy as np
+import ringlet
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+group = ringlet.init(strict=True, elastic=True)
+state = ringlet.Checkpoint().add("m", {"w": np.ones(3, np.float32)})
+trainer = ringlet.ElasticTrainer(group, state, min_ranks=2, min_wait=600)
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    trainer.run(print, steps=2, batch=4)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_ends_the_wait_for_enough_ranks(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(WAITING)
+    assert said_by(program, 1) == ["interrupted\n"]
+
+
+def said_by(program, size=2):
+    ranks = start_all(program, size)
     try:
         said = [rank.communicate(timeout=120)[0] for rank in ranks]
     finally:
         for rank in ranks:
             rank.kill()
-    assert [rank.returncode for rank in ranks] == [0, 0], said
+    assert [rank.returncode for rank in ranks] == [0] * size, said
     return said

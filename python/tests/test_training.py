@@ -173,6 +173,8 @@ def test_fully_shard(group):
         for module in (1, 0):
             shard.backward(module)
             shard.reduce_gradients(module, gradients_of(1 + step * size + rank))
+        with pytest.raises(ringlet.InvalidArgument, match="before finish"):
+            shard.apply_gradients(optimizer)
         shard.finish()
         assert set(shard.gradients()) == set(shard.parameters())
         shard.apply_gradients(optimizer)

@@ -168,7 +168,7 @@ void to_reference(const wire::RankState& state, reference::RankState& out) {
 }  // namespace
 
 ControlMessage random_message(SimRandom& random) {
-  switch (random.below(27)) {
+  switch (random.below(28)) {
     case 0:
       return wire::Join{random_settings(random), random_text(random), random_number(random), random_endpoints(random)};
     case 1: {
@@ -204,11 +204,8 @@ ControlMessage random_message(SimRandom& random) {
       return wire::Propose{random_settings(random), random_id(random), random_number(random)};
     case 12:
       return wire::Nominate{random_path(random)};
-    case 13: {
-      wire::Unmet unmet;
-      for (auto count = random.below(4); count > 0; --count) unmet.ranks.push_back(random_number(random));
-      return unmet;
-    }
+    case 13:
+      return wire::Unmet{random_ranks(random)};
     case 14:
       return wire::Revoke{random_number(random), random_number(random), static_cast<std::int32_t>(random_number(random)),
                           random_text(random)};
@@ -237,6 +234,8 @@ ControlMessage random_message(SimRandom& random) {
       return wire::PartsAnswer{random_number(random), random_group_numbers(random), random.below(2) != 0};
     case 25:
       return wire::PartsChange{random_number(random), random_ranks(random), random_group_numbers(random)};
+    case 26:
+      return wire::Unheard{random_number(random)};
     default:
       return wire::Abort{random_number(random), static_cast<std::int32_t>(random_number(random)), random_text(random)};
   }
@@ -358,6 +357,8 @@ reference::ControlMessage to_reference(const ControlMessage& message) {
     to->set_epoch(decision->epoch);
     for (const auto rank : decision->members) to->add_members(rank);
     to->set_lineage(decision->lineage);
+  } else if (const auto* unheard = std::get_if<wire::Unheard>(&message)) {
+    out.mutable_unheard()->set_epoch(unheard->epoch);
   } else if (const auto* knock = std::get_if<wire::Knock>(&message)) {
     out.mutable_knock()->set_name(knock->name);
   } else if (const auto* ticket = std::get_if<wire::Ticket>(&message)) {

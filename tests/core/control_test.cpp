@@ -57,7 +57,7 @@ TEST_CASE("messages without fields keep their kind") {
         ControlMessage(wire::Nominate{}), ControlMessage(wire::Roster{0, {wire::Member{}}}), ControlMessage(wire::Abort{0, 0, ""}),
         ControlMessage(wire::Revoke{0, 0, 0, ""}), ControlMessage(wire::Query{}), ControlMessage(wire::Report{}),
         ControlMessage(wire::Proposal{}), ControlMessage(wire::Acceptance{}), ControlMessage(wire::Decision{}),
-        ControlMessage(wire::Knock{}), ControlMessage(wire::Ticket{})}) {
+        ControlMessage(wire::Unheard{}), ControlMessage(wire::Knock{}), ControlMessage(wire::Ticket{})}) {
     CHECK(wire::encode_control(message).size() >= 2);
     CHECK(decode(wire::encode_control(message)) == message);
   }

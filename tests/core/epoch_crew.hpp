@@ -128,8 +128,9 @@ class Survivor {
     Origins next;
     for (const int rank : succession.members) next.push_back(members_[static_cast<std::size_t>(rank)]);
     const std::uint32_t epoch = world_->options().epoch + 1;
-    CHECK(records_.try_emplace({succession.lineage, epoch}, next).second);
     left_out_ = succession.world == nullptr;
+    if (left_out_ && next.empty()) return;
+    CHECK(records_.try_emplace({succession.lineage, epoch}, next).second);
     CHECK(left_out_ == (std::find(next.begin(), next.end(), origin_) == next.end()));
     if (left_out_) return;
     World& before = *world_;

@@ -154,6 +154,47 @@ TEST_CASE("a rank that stood still learns that the others went on without it") {
   }
 }
 
+TEST_CASE("of two ranks one goes on at once when the other wakes, which learns that") {
+  for (const OnSplit policy : {OnSplit::wait, OnSplit::fork})
+    for (const int still : {0, 1})
+      for (const auto pause : {3, 9, 14}) {
+        CAPTURE(still, pause);
+        GroupSetup setup;
+        setup.seed = 5;
+        Crew crew(setup, policy);
+        crew.group.sim().freeze(crew.group.node(still)).in(Duration::milliseconds(20));
+        crew.run_for(Duration::seconds(pause));
+        crew.gone.insert(still);
+        // The one that is left alone has waited for ten seconds after two of silence.
+        if (policy == OnSplit::fork && pause == 14) crew.check_goes_on({1 - still});
+        crew.group.sim().resume(crew.group.node(still)).now();
+        crew.run_for(Duration::milliseconds(500));
+        CHECK(crew.survivor(still).left_out());
+        crew.check_goes_on({1 - still});
+        CHECK((crew.survivor(1 - still).lineage() == 0) == (policy == OnSplit::wait || pause < 12));
+      }
+}
+
+TEST_CASE("a rank that wakes beside the only one of the others that is left learns that this one goes on") {
+  for (const auto seed : seeds(20)) {
+    CAPTURE(seed);
+    GroupSetup setup;
+    setup.size = 4;
+    setup.seed = seed;
+    Crew crew(setup, OnSplit::wait);
+    const int still = static_cast<int>(seed % 4), other = static_cast<int>((seed + 1 + seed / 4 % 3) % 4);
+    crew.group.sim().freeze(crew.group.node(still)).in(Duration::milliseconds(20));
+    for (int rank = 0; rank < 4; ++rank)
+      if (rank != still && rank != other) crew.end(rank, StopKind::closes_links, Duration::milliseconds(30));
+    crew.run_for(Duration::seconds(4));
+    crew.gone.insert(still);
+    crew.group.sim().resume(crew.group.node(still)).now();
+    crew.run_for(Duration::seconds(3));
+    CHECK(crew.survivor(still).left_out());
+    crew.check_goes_on({other});
+  }
+}
+
 TEST_CASE("a rank that is slow when another one is lost is waited for, and one that stands still holds nobody up for long") {
   for (const auto seed : seeds(20))
     for (const bool wakes : {true, false}) {

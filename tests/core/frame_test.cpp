@@ -72,7 +72,7 @@ TEST_CASE("the preface carries magic and version") {
 }
 
 TEST_CASE("a call record keeps every field") {
-  const Call call{CollectiveKind::broadcast, DType::bf16, ReduceOp::min, Algorithm::ring, 7, 1ULL << 40, 3, 0.1};
+  const Call call{CollectiveKind::broadcast, DType::bf16, ReduceOp::min, Algorithm::ring, Purpose::tree, 7, 1ULL << 40, 3, 0.1};
   const auto record = record_of_call(call);
   CHECK(record.size() == kCallRecordBytes);
   CHECK(decode_call(record) == call);
@@ -87,6 +87,13 @@ TEST_CASE("a call record keeps every field") {
       const bool is_blocks = field == 1 && value >= 128 && value < 128 + kBlockFormatCount;
       CHECK(decode_call(changed).has_value() == (value < limits[field] || is_blocks));
     }
+  }
+  for (unsigned value = 0; value < 256; ++value) {
+    auto changed = record;
+    changed[7] = static_cast<std::byte>(value);
+    const auto back = decode_call(changed);
+    CHECK(back.has_value() == (value < kPurposes.size()));
+    if (back) CHECK(back->root == 7);
   }
 }
 
@@ -173,32 +180,30 @@ TEST_CASE("averages with a weight and without one are told apart") {
   weights.kind = CollectiveKind::all_reduce;
   weights.dtype = DType::f64;
   weights.rows = 1;
+  weights.purpose = Purpose::weights;
   Call mean = weights;
-  mean.dtype = DType::f32;
   mean.rows = 100;
+  mean.purpose = Purpose::program;
   CHECK(describe_difference(weights, mean).empty());
-  mean.divisor = 2;
+  mean.purpose = Purpose::gradients;
   const std::string told = "; of averages, either every rank gives a weight or none does";
   CHECK(describe_difference(weights, mean) == told);
   CHECK(describe_difference(mean, weights) == told);
-  mean.divisor = 1;
-  mean.blocks = BlockFormat::int8;
-  CHECK(describe_difference(mean, weights) == told);
+  CHECK(describe_difference(weights, weights).empty());
 }
 
 TEST_CASE("where one rank compares a tree and another one reduces, the tree of one has changed") {
   Call comparison;
   comparison.kind = CollectiveKind::all_gather;
-  comparison.dtype = DType::u64;
-  comparison.rows = 1;
+  comparison.purpose = Purpose::tree;
   Call reduction;
   reduction.kind = CollectiveKind::reduce_scatter;
   reduction.dtype = DType::f32;
   reduction.rows = 100;
-  const std::string told = "; where both average a tree of tensors, only one of them has been given other tensors than before";
+  const std::string told = "; where both were given a tree of tensors, only one of them has been given other tensors than before";
   CHECK(describe_difference(comparison, reduction) == told);
   CHECK(describe_difference(reduction, comparison) == told);
-  comparison.rows = 2;
+  comparison.purpose = Purpose::program;
   CHECK(describe_difference(comparison, reduction).empty());
 }
 

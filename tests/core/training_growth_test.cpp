@@ -177,7 +177,8 @@ TEST_CASE("the checks of a training notice each thing that ranks may do wrong wh
   finds("I3:", run_each_join(3, Kind::process_ends, {3}, BrokenTrainer::switches_without_agree));
   finds("I6:", run_each_join(3, Kind::link_is_reset, {4}, BrokenTrainer::switches_without_agree));
   finds("I7, I8:", run_each_join(2, Kind::process_ends, {2}, BrokenTrainer::switches_when_forming));
-  finds("I7, I8:", run_each_join(3, Kind::stands_still, {4}, BrokenTrainer::leaves_where_one_is_lost));
+  CHECK(run_each_join(3, Kind::power_fails, {3}, BrokenTrainer::none, 10) == "");
+  finds("I7, I8:", run_each_join(3, Kind::power_fails, {3}, BrokenTrainer::leaves_where_one_is_lost));
   finds("I7, I8:", run_each_join(2, Kind::process_ends, {2}, BrokenTrainer::uses_ticket_again));
   finds("I5: a committed", run_each_join(3, Kind::stands_still, {4}, BrokenTrainer::takes_from_those_behind, 50));
   finds("I11:", run_join(2, {}, {3}, BrokenTrainer::computes_unfilled));

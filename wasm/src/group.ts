@@ -310,6 +310,8 @@ export class Group {
    * "hub" or, among native ranks alone, "machines"; the same on every rank.
    */
   async algorithm(operation: string, bytes: number): Promise<string> {
+    if (!Number.isInteger(bytes) || bytes < 0 || bytes > 0xffffffff)
+      throw new InvalidArgument(`${bytes} is no number of bytes; give a whole number from 0 to ${0xffffffff}`);
     const name = await this.#engine.algorithm(this.#membership.group, operation, bytes);
     if (name === undefined)
       throw new InvalidArgument(`'${operation}' is no operation that could be asked about; give for example all_reduce`);
@@ -344,8 +346,8 @@ export class Group {
   }
 
   /**
-   * Leaves the group; leaving the world also closes the links. Operations under way end as `Cancelled`; other ranks that still need this
-   * one get `PeerLost`. Never rejects, and may be called again.
+   * Leaves the group. Of the world that closes the links: operations under way end as `Cancelled`, and other ranks that still need this
+   * one get `PeerLost`. Of a part it waits until no operation is under way there. Never rejects, and may be called again.
    */
   leave(): Promise<void> {
     if (!this.#isPart) this.#succession.leave();

@@ -27,8 +27,14 @@ export class Tensor<A extends TypedArray = TypedArray> {
     this.#data = data;
   }
 
-  /** The elements. */
+  /** The elements. Throws `InvalidArgument` where the array's buffer was detached or resized meanwhile. */
   get data(): A {
+    const length = this.count * factsOf(this.dtype).lanes;
+    if (this.#data.length !== length) {
+      throw new InvalidArgument(
+        `the tensor's array had ${length} numbers and has ${this.#data.length} now: its buffer was transferred or resized`,
+      );
+    }
     return this.#data;
   }
 

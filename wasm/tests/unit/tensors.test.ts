@@ -13,6 +13,16 @@ test('a tensor views its array', () => {
   assert.deepEqual(new Tensor(new Float64Array(1), { shape: [] }).count, 1);
 });
 
+test('an array that has changed its length is refused', () => {
+  const array = new Float32Array(4);
+  const transferred = new Tensor(array);
+  structuredClone(array.buffer, { transfer: [array.buffer] });
+  assert.throws(() => transferred.data, {
+    name: 'InvalidArgument',
+    message: /had 4 numbers and has 0 now: its buffer was transferred or resized/,
+  });
+});
+
 test('shapes that do not fit are refused', () => {
   assert.throws(() => new Tensor(new Float32Array(5), { shape: [2, 3] }), /the shape \(2, 3\) has 6 elements, but the array has 5/);
   assert.throws(() => new Tensor(new Float32Array(3), { dtype: 'complex64' }), /complex64 needs pairs of numbers, and the array has 3/);
