@@ -175,6 +175,19 @@ TEST_CASE("calls are described with their parts") {
   CHECK(describe_difference(call, call).empty());
 }
 
+TEST_CASE("a call of the program's own never agrees with one that serves something else") {
+  Call own;
+  own.kind = CollectiveKind::all_gather;
+  own.dtype = DType::i32;
+  own.rows = 4;
+  Call of_split = own;
+  of_split.purpose = Purpose::split;
+  CHECK_FALSE(agree(own, of_split, 1));
+  CHECK(decode_call(record_of_call(of_split)) == of_split);
+  CHECK(describe(of_split) == "all_gather(i32 x 4, exchange) for split()");
+  CHECK(describe(own) == "all_gather(i32 x 4, exchange)");
+}
+
 TEST_CASE("averages with a weight and without one are told apart") {
   Call weights;
   weights.kind = CollectiveKind::all_reduce;

@@ -9,7 +9,7 @@ NativeGuest::NativeGuest(const Address& coordinator, const std::string& token, c
 
 Status NativeGuest::agree(bool mine) {
   std::vector<std::int32_t> vote{mine ? 1 : 0};
-  auto task = make_all_reduce(ReduceOp::min, vote, vote, 1, world_->group().options());
+  auto task = for_purpose(Purpose::agreement, make_all_reduce(ReduceOp::min, vote, vote, 1, world_->group().options()));
   const Status status = complete([&](Completion completion) {
     task.value().completion = std::move(completion);
     world_->group().start(GroupEngine::kOwnStream, std::move(task).value());

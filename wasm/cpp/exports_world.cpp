@@ -157,7 +157,8 @@ int32_t ringlet_vote(int32_t ticket, int32_t group, int32_t timeout_ms, int32_t 
     const Signals::Numbers nothing = Signals{}.numbers();
     vote->insert(vote->end(), nothing.begin(), nothing.end());
   }
-  auto task = make_all_reduce(ReduceOp::min, ConstTensorView(*vote), TensorView(*vote), 1, engine.options());
+  auto task =
+      for_purpose(Purpose::agreement, make_all_reduce(ReduceOp::min, ConstTensorView(*vote), TensorView(*vote), 1, engine.options()));
   if (!task.ok()) return browser::report(task.status());
   task.value().timeout = browser::timeout_of(options, *found.value());
   task.value().completion = [ticket, vote](const Status& status) { browser::tell_completed(ticket, status, vote->front()); };
