@@ -236,8 +236,9 @@ TEST_CASE("who runs a job is killed, and nothing of it is left") {
   for (int rank = 0; rank < 3; ++rank) wait_for_death(pid_of(run->out(), rank));
   for (const Process& agent : home.agents) {
     agent->wait_for_stdout(" ended: ");
-    // The system resets the connection where the killed process had not read all that came.
-    CHECK_THAT(agent->out(), Contains(" closed the connection without announcing that") || Contains("connection reset by peer"));
+    // The system resets the connection where the killed process had not read all that came, and the agent may notice that as it writes.
+    CHECK_THAT(agent->out(), Contains(" closed the connection without announcing that") || Contains("connection reset by peer") ||
+                                 Contains("broken pipe"));
   }
   home.end();
 }
