@@ -205,9 +205,10 @@ class FullyShard:
 
     def apply_gradients(self, optimizer: Optimizer) -> None:
         """After finish(): has one of Ringlet's optimizers take its step on this rank's shards."""
+        handle = handle_of(optimizer, Optimizer, "optimizer")
         if not self._has_averages:
             raise InvalidArgument("apply_gradients() before finish(): there are no averages of this step yet")
-        self._handle.step(handle_of(optimizer, Optimizer, "optimizer"))
+        self._handle.step(handle)
 
     def parameters(self) -> Dict[str, np.ndarray]:
         """This rank's shards themselves, by "module.parameter", as NumPy arrays that may be written."""
