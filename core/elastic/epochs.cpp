@@ -161,7 +161,7 @@ class Epochs::Stage final : public EpochUser {
   }
 
   void pump() {
-    if (has_left_) return;
+    if (has_left()) return;
     if (is_lost_by_all()) return leave();
     for (const Agreement::Send& one : agreement_.take_sends())
       send(one.to, std::visit([](const auto& message) { return wire::ControlMessage(message); }, one.message));
@@ -170,7 +170,7 @@ class Epochs::Stage final : public EpochUser {
       arm(report_timer_, options().report_timeout, [this] { agreement_.stop_waiting_for_reports(); });
   }
 
-  /// Whether all that this rank still hears have lost it, as where it stood still, and too few are left to go on without it.
+  /// Whether all that this rank still hears have lost it, as where it stood still: it can be a member of nothing that they decide.
   bool is_lost_by_all() const {
     if (!started_ || succession_) return false;
     bool hears_any = false;
@@ -184,10 +184,10 @@ class Epochs::Stage final : public EpochUser {
 
   /// Its goodbye is a proof, with which the others may decide.
   void leave() {
-    has_left_ = true;
-    world_->take_leave();
+    world_->say_goodbye();
     succeed({{}, lineage_});
   }
+  bool has_left() const { return succession_ && succession_->members.empty(); }
 
   void succeed(const Agreement::Outcome& outcome) {
     stop_timers();
@@ -252,10 +252,13 @@ class Epochs::Stage final : public EpochUser {
     return next;
   }
 
+  /// Also where the others have gone on without this rank, whose own agreement then has no outcome.
+  bool is_over() const { return succession_ || agreement_.outcome(); }
+
   // --- proofs ---
 
   void look_for_proof() {
-    if (!options().look_for_proof || agreement_.outcome()) return;
+    if (!options().look_for_proof || is_over()) return;
     for (const int rank : agreement_.unproved()) {
       if (!looked_for_.insert(rank).second) continue;
       options().look_for_proof(origins_[static_cast<std::size_t>(rank)],
@@ -276,7 +279,7 @@ class Epochs::Stage final : public EpochUser {
   // --- time ---
 
   void arm(TimerId& timer, Duration delay, std::function<void()> task) {
-    if (agreement_.outcome()) return;
+    if (is_over()) return;
     if (timer != 0) loop().cancel(timer);
     timer = loop().after(delay, [this, &timer, task = std::move(task)] {
       timer = 0;
@@ -319,7 +322,6 @@ class Epochs::Stage final : public EpochUser {
   std::set<int> looked_for_;
   std::set<int> has_begun_;  // ranks whose Decision has come
   std::set<int> lost_by_;
-  bool has_left_ = false;
   TimerId report_timer_ = 0, take_over_timer_ = 0, lonely_timer_ = 0, proof_timer_ = 0;
   AliveGuard guard_;
 };

@@ -81,8 +81,8 @@ class World final : private SessionOwner, private GroupHost {
   std::unique_ptr<Session> hand_over(int rank);
   /// The next epoch has begun: the world has no more to do than to close its links with guests, once these had time to learn why.
   void retire();
-  /// Says goodbye to the ranks of an elastic world that has failed, for whom this one has ended: what they decide is without it.
-  void take_leave() { say_goodbye(); }
+  /// Of an elastic world that has failed: for the others this rank has ended, and what they decide is without it.
+  void say_goodbye();
   /// Runs once if the world fails.
   void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
   void send_control(int rank, const wire::ControlMessage& message) override;
@@ -172,7 +172,6 @@ class World final : private SessionOwner, private GroupHost {
   void lose(int rank, const Status& status);
   void tell_lost(int rank);
   void check_heartbeats(Instant now);
-  void say_goodbye();
   void schedule_tick();
   void tick();
   /// A peer that has said goodbye reads nothing more, so its link need not live as long as the world.

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-#include "core/base/enumerators.hpp"
+#include "core/plan/collective_table.hpp"
 
 namespace ringlet {
 
@@ -36,8 +35,7 @@ inline constexpr std::array kPurposes{PurposeFacts{Purpose::program, ""},
                                       PurposeFacts{Purpose::agreement, "agree()"},
                                       PurposeFacts{Purpose::growth, "admitting others"},
                                       PurposeFacts{Purpose::state, "the state of a training"}};
-static_assert(!is_enumerator<static_cast<Purpose>(kPurposes.size())>);
-static_assert(std::is_sorted(kPurposes.begin(), kPurposes.end(), [](auto a, auto b) { return a.purpose < b.purpose; }));
+static_assert(detail::in_order(kPurposes, &PurposeFacts::purpose) && !is_enumerator<static_cast<Purpose>(kPurposes.size())>);
 
 constexpr bool is_valid(Purpose value) noexcept { return static_cast<std::size_t>(value) < kPurposes.size(); }
 constexpr std::string_view text_of(Purpose purpose) noexcept { return kPurposes[static_cast<std::size_t>(purpose)].text; }

@@ -102,9 +102,14 @@ TEST_CASE("where every wire takes longer than computing, averages come as seldom
   CHECK(advise(predict(kModel, wires, network("4x1gbit")), wires, 1e9).inner_steps == 20);
 }
 
+static PeerWorth worth_of(int rank, const RankNetwork& network) {
+  const std::vector<Prediction> averages = predict_averages(kModel, std::nullopt, network);
+  return worths_of({rank}, best_average(averages, std::nullopt), kModel, network).front();
+}
+
 TEST_CASE("a slow rank is worth its computing from a certain step on") {
   const RankNetwork slow = network("3x1gbit,1x100mbit");
-  const PeerWorth worth = worths_of({3}, kModel, std::nullopt, slow).front();
+  const PeerWorth worth = worth_of(3, slow);
   CHECK(worth.speed < 0.2);
   CHECK(worth.compute_share() == 0.25);
   // 400 MB through 11.8 MB/s once, and 533 MB through 117.7 MB/s.
@@ -114,12 +119,12 @@ TEST_CASE("a slow rank is worth its computing from a certain step on") {
   CHECK(worth.gain(worth.breaks_even) == Approx(1));
   CHECK(worth.gain(worth.breaks_even / 2) < 1);
   CHECK(worth.gain(worth.breaks_even * 2) > 1);
-  const PeerWorth equal = worths_of({0}, kModel, std::nullopt, network("4x1gbit")).front();
+  const PeerWorth equal = worth_of(0, network("4x1gbit"));
   CHECK(equal.speed == 1);
   CHECK(equal.breaks_even == 0);
   CHECK(equal.gain(1e9) > 1);
   // Without its partner a rank communicates nothing.
-  const PeerWorth of_two = worths_of({1}, kModel, std::nullopt, network("2x1gbit")).front();
+  const PeerWorth of_two = worth_of(1, network("2x1gbit"));
   CHECK(of_two.without_ns == 0);
   CHECK(of_two.breaks_even == Approx(of_two.with_ns));
 }
@@ -142,10 +147,10 @@ TEST_CASE("where machines have several ranks, these add among themselves first, 
   CHECK(all[1].setting == AlgorithmSetting::own_machines);
   CHECK(all[1].algorithm == Algorithm::ring);
   CHECK(all[1].bytes_per_parameter == Approx(6).epsilon(0.01));
-  const PeerWorth worth = worths_of({4}, kModel, std::nullopt, network("2x1gbit,1x100mbit", 2)).front();
+  const PeerWorth worth = worth_of(4, network("2x1gbit,1x100mbit", 2));
   CHECK(worth.count == 2);
   CHECK(worth.compute_share() == Approx(1.0 / 3));
   CHECK(worth.gain(worth.breaks_even) == Approx(1));
   // The other one of two machines needs no network.
-  CHECK(worths_of({2}, kModel, std::nullopt, network("2x1gbit", 2)).front().without_ns < 0.2e9);
+  CHECK(worth_of(2, network("2x1gbit", 2)).without_ns < 0.2e9);
 }

@@ -59,7 +59,9 @@ PlanAnswer work_out(const PlanQuestion& question, const PlanNetwork& network) {
     if (result.speeds[static_cast<std::size_t>(lead)] != kFullSpeed) slow.push_back(lead);
   result.more_slow = slow.size() - std::min(slow.size(), kMostSlowMachines);
   slow.resize(slow.size() - result.more_slow);
-  if (!slow.empty()) result.slow = worths_of(slow, question.model, wire, network.ranks, say("predicting without slow machines"));
+  if (!slow.empty())
+    result.slow =
+        worths_of(slow, best_average(result.predictions, wire), question.model, network.ranks, say("predicting without slow machines"));
   return result;
 }
 

@@ -59,11 +59,13 @@ double PeerWorth::gain(double compute_ns) const noexcept {
   return with / without;
 }
 
-std::vector<PeerWorth> worths_of(const std::vector<int>& ranks, const StepModel& model, const WireChoice& wire, const RankNetwork& network,
-                                 const Watch& watch) {
-  const auto time_among = [&](const RankNetwork& some) { return best_average(predict_averages(model, wire, some), wire).nanoseconds; };
-  std::vector<std::function<double()>> tasks{[&] { return time_among(network); }};
-  for (const int rank : ranks) tasks.emplace_back([&, rank] { return time_among(network.without_machine_of(rank)); });
+std::vector<PeerWorth> worths_of(const std::vector<int>& ranks, const Prediction& average, const StepModel& model,
+                                 const RankNetwork& network, const Watch& watch) {
+  std::vector<std::function<double()>> tasks;
+  for (const int rank : ranks)
+    tasks.emplace_back([&, rank] {
+      return best_average(predict_averages(model, average.wire, network.without_machine_of(rank)), average.wire).nanoseconds;
+    });
   const std::vector<double> times = side_by_side(tasks, watch);
   const std::vector<std::uint32_t> speeds = speeds_of(network);
   std::vector<PeerWorth> worths;
@@ -71,8 +73,8 @@ std::vector<PeerWorth> worths_of(const std::vector<int>& ranks, const StepModel&
     const int others = network.without_machine_of(ranks[i]).size();
     PeerWorth worth{ranks[i], network.size() - others, network.size()};
     worth.speed = static_cast<double>(speeds[static_cast<std::size_t>(ranks[i])]) / kFullSpeed;
-    worth.with_ns = times.front();
-    worth.without_ns = times[i + 1];
+    worth.with_ns = average.nanoseconds;
+    worth.without_ns = times[i];
     worth.breaks_even = std::max((others * worth.with_ns - worth.ranks * worth.without_ns) / worth.count, 0.0);
     worths.push_back(worth);
   }

@@ -43,9 +43,9 @@ struct PeerWorth {
   double gain(double compute_ns) const noexcept;
 };
 
-/// Compares, for each of these ranks, the fastest averages by this wire with and without it and the others of its machine; on several
-/// threads. All ranks compute equally fast.
-std::vector<PeerWorth> worths_of(const std::vector<int>& ranks, const StepModel& model, const WireChoice& wire, const RankNetwork& network,
-                                 const Watch& watch = {});
+/// Compares, for each of these ranks, the fastest average among all with that by the same wire without it and the others of its machine;
+/// on several threads. All ranks compute equally fast.
+std::vector<PeerWorth> worths_of(const std::vector<int>& ranks, const Prediction& average, const StepModel& model,
+                                 const RankNetwork& network, const Watch& watch = {});
 
 }  // namespace ringlet::prediction

@@ -9,6 +9,7 @@ export class Tensor<A extends TypedArray = TypedArray> {
   readonly dtype: DType;
   readonly shape: readonly number[];
   readonly #data: A;
+  readonly #length: number;
 
   /**
    * Makes a view of `data`, without a copy. By default the dtype is the array's, and the shape has one axis. Throws `InvalidArgument` if
@@ -25,14 +26,14 @@ export class Tensor<A extends TypedArray = TypedArray> {
       );
     }
     this.#data = data;
+    this.#length = data.length;
   }
 
   /** The elements. Throws `InvalidArgument` where the array's buffer was detached or resized meanwhile. */
   get data(): A {
-    const length = this.count * factsOf(this.dtype).lanes;
-    if (this.#data.length !== length) {
+    if (this.#data.length !== this.#length) {
       throw new InvalidArgument(
-        `the tensor's array had ${length} numbers and has ${this.#data.length} now: its buffer was transferred or resized`,
+        `the tensor's array had ${this.#length} numbers and has ${this.#data.length} now: its buffer was transferred or resized`,
       );
     }
     return this.#data;
