@@ -319,9 +319,12 @@ void World::close(std::function<void()> on_closed) {
   if (orderly) {
     failure_ = {Errc::cancelled, "the group was closed"};
   } else if (failure_.ok()) {
-    const std::string text = "rank " + std::to_string(options_.rank) + " closed the group while operations were pending";
-    end_operations({Errc::cancelled, text, options_.rank});
-    fail({Errc::peer_lost, text, options_.rank});
+    const Status own{Errc::cancelled, "rank " + std::to_string(options_.rank) + " closed the group while operations were pending",
+                     options_.rank};
+    end_operations(own);
+    fail({Errc::peer_lost, own.text(), options_.rank});
+    failure_ = own;  // the others have lost a rank, this one has not
+    breaks_off_ = true;
   }
   if (orderly || options_.elastic) say_goodbye();
   finish_closing_if_done();
@@ -358,7 +361,7 @@ void World::finish_closing() {
 /// is still on its way over a slow network.
 bool World::has_waited_enough(Instant now) const {
   if (now - close_start_ < options_.close_timeout) return false;
-  if (failure_.code() != Errc::cancelled || now - close_start_ >= options_.operation_timeout) return true;
+  if (breaks_off_ || failure_.code() != Errc::cancelled || now - close_start_ >= options_.operation_timeout) return true;
   bool reads = false;
   peers_.for_each_session([&](const Session& session) {
     reads |= !session.closed() && !session.receive_has_ended() && now - session.last_sign_of_life() < options_.heartbeat_timeout;

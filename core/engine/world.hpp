@@ -203,6 +203,7 @@ class World final : private SessionOwner, private GroupHost {
   Status failure_;
   Status guests_mismatch_;  // which `failure_` reports as the guest's loss; that guest and the native ranks are told of it
   bool closing_ = false;
+  bool breaks_off_ = false;  // it is closed while operations are pending
   Instant close_start_{};
   TimerId tick_timer_ = 0;
   AliveGuard guard_;

@@ -207,6 +207,7 @@ TEST_CASE("a rank leaves in the midst of another thread's call") {
     Work pending = world.recv_async(TensorView(&value, DType::i32, 1), 1);
     world.leave();
     expect(!failure_of<Cancelled>([&] { pending.wait(); }).empty(), "the call ends");
+    expect(!failure_of<Cancelled>([&] { sum_of(world, 1); }).empty(), "as those that follow");
   });
 }
 
