@@ -136,6 +136,7 @@ Procedure::Action Averager::sum_weights() {
 
 Status Averager::take_weights() {
   if (!(total_weight_ > 0)) return invalid("the weights of all ranks are 0; at least one must be positive");
+  if (std::isinf(total_weight_)) return invalid("the sum of all ranks' weights is too large for a double; give smaller ones");
   weighted_ = true;
   factor_ = *options_.weight / total_weight_;
   return {};

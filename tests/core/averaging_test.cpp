@@ -234,6 +234,7 @@ TEST_CASE("what is wrong with gradients, options or stream ends the procedure be
   refused(Tree{{"a", values}}, {.communication_type = DType::f64}, "communication_type is f64");
   refused(Tree{{"a", values}}, {.weight = -0.5}, "weight is -0.5");
   refused(Tree{{"a", values}}, {.weight = 0.0}, "at least one must be positive");
+  refused(Tree{{"a", values}}, {.weight = 1e308}, "too large for a double");
   for (int rank = 0; rank < 2; ++rank) world.start(rank, average(world, rank, Tree{{"a", values}}), {&world.engine(rank)}, 2000);
   REQUIRE(world.run_until_ended());
   CHECK_THAT(world.failure(), Contains("stream 2000 does not exist"));
