@@ -15,6 +15,17 @@ StateComparison compare_standings(std::span<const EntryStanding> all) {
   return found;
 }
 
+std::optional<TermsDifference> compare_terms(std::span<const EntryStanding> all) {
+  const auto begun = std::find_if(all.begin(), all.end(), [](const EntryStanding& one) { return one.is_settled; });
+  const auto right = begun == all.end() ? all.begin() : begun;
+  // Who has joined leaves where it is named, so those who train together are compared first.
+  for (const bool of_begun : {true, false})
+    for (auto one = all.begin(); one != all.end(); ++one)
+      if (one->is_settled == of_begun && one->terms != right->terms)
+        return TermsDifference{static_cast<int>(one - all.begin()), static_cast<int>(right - all.begin())};
+  return std::nullopt;
+}
+
 bool HandOver::takes(int rank) const { return std::find(takers.begin(), takers.end(), rank) != takers.end(); }
 
 HandOver plan_hand_over(std::span<const Standing> standings, std::size_t natives) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,11 +11,21 @@
 // Who has the training's state when a world begins, and who gives it to whom.
 namespace ringlet {
 
+/// How a rank is to train. The same on all native ranks; here it is only compared.
+struct TrainingTerms {
+  std::uint64_t steps = 0;        // the last step
+  std::uint64_t batch = 0;        // samples of each
+  std::uint64_t saves_every = 0;  // steps
+  std::uint64_t keeps = 0;        // checkpoints
+  friend bool operator==(const TrainingTerms&, const TrainingTerms&) = default;
+};
+
 /// What a rank tells of its state when it enters a world.
 struct EntryStanding {
   bool is_settled = false;  // all ranks had the same state in a world of this rank's
   std::uint64_t step = 0;   // how many steps are committed in it
   std::uint64_t saved = 0;  // the step of the newest checkpoint that it knows of
+  TrainingTerms terms{};
 };
 
 /// What follows from what all ranks have told.
@@ -24,6 +35,14 @@ struct StateComparison {
   std::uint64_t saved_by_all{};  // where one is settled: the least of what those know of
 };
 StateComparison compare_standings(std::span<const EntryStanding> all);
+
+/// Ranks that are not to train alike.
+struct TermsDifference {
+  int rank = -1;  // the lowest that differs of those whose training has begun, else of those who have joined
+  int other = 0;  // from this one: the lowest of those whose training has begun, or of all
+};
+/// Returns nothing where all are to train alike.
+std::optional<TermsDifference> compare_terms(std::span<const EntryStanding> all);
 
 /// What a rank has of a training's state, where that may have to be handed over.
 struct Standing {

@@ -43,7 +43,7 @@ struct Rollback {
 struct ElasticTrainerOptions {
   AverageOptions average{};  ///< how gradients are averaged; its weight stays unset, since the samples are the weights
   /// RINGLET_MIN_RANKS, which `ringlet launch --elastic MIN:MAX` sets, else 1: with fewer ranks an elastic group does not train. It keeps
-  /// the state, saves it where `checkpoint` is set, and waits for others to join.
+  /// the state, saves it where `checkpoint` is set, and waits for others to join. Where ranks say different numbers, the highest counts.
   std::optional<int> min_ranks{};
   /// RINGLET_MIN_WAIT_MS, else 10 minutes: how long it waits for `min_ranks`, before run() throws `PeerLost`.
   std::optional<std::chrono::milliseconds> min_wait{};
@@ -74,7 +74,7 @@ struct MinRanks {
 /// RINGLET_MIN_WAIT_MS. Throws `InvalidArgument` that names the one that is wrong.
 MinRanks read_min_ranks(const ElasticTrainerOptions& options = {});
 
-/// How far to train.
+/// How far to train. The same on all ranks.
 struct TrainingPlan {
   std::uint64_t steps = 0;  ///< the number of the last step to commit, counted from 1
   std::uint64_t batch = 0;  ///< samples of a step, of all ranks together; at least 1
@@ -150,8 +150,9 @@ class ElasticTrainer {
   ///
   /// First the newest checkpoint is loaded where there is one, and ranks whose state then differs get that of the lowest rank of those that
   /// have done the most steps. Throws what `step` throws, what save_checkpoint() and load_checkpoint() throw, `InvalidArgument` if `step`
-  /// returns without a commit, `MismatchError` if the ranks' tensors differ in name, dtype or shape, and `PeerLost` if the others
-  /// have gone on without this rank and it cannot join them again, or fewer than `min_ranks` have been there for `min_wait`.
+  /// returns without a commit, `MismatchError` if the ranks' plans differ, or their tensors in name, dtype or shape, and `PeerLost` if the
+  /// others have gone on without this rank and it cannot join them again, or fewer than `min_ranks` have been there for `min_wait`. A rank
+  /// that differs and has just joined a training that had begun leaves, and the others go on without it.
   void run(const TrainingPlan& plan, const std::function<void(Step&)>& step);
 
   /// The group of all ranks that are left.

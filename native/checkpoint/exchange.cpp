@@ -95,7 +95,7 @@ void Exchange::require_ok(const Status& mine, const std::function<void()>& undo)
   }
 }
 
-void Exchange::require_same(const std::string& mine) const {
+void Exchange::require_same(std::string_view what, const std::string& mine) const {
   const auto ranks = static_cast<std::size_t>(group_.size());
   std::string digest = checksum_of(mine);
   std::string digests(digest.size() * ranks, '\0');
@@ -113,7 +113,7 @@ void Exchange::require_same(const std::string& mine) const {
     const auto newline = at == 0 ? std::string::npos : texts[0].rfind('\n', at - 1);
     const auto line = newline == std::string::npos ? 0 : newline + 1;
     throw MismatchError({Errc::mismatch,
-                         fmt::format("the ranks' checkpoints differ: rank 0 has {}, rank {} has {}", line_at(texts[0], line), rank,
+                         fmt::format("the ranks' {} differ: rank 0 has {}, rank {} has {}", what, line_at(texts[0], line), rank,
                                      line_at(texts[rank], line)),
                          static_cast<int>(rank)});
   }

@@ -56,8 +56,9 @@ class Exchange {
   /// Throws the failure of the lowest rank that has one, the same on all ranks, after it has run `undo`. Where the group itself fails,
   /// `undo` is not run.
   void require_ok(const Status& mine, const std::function<void()>& undo = {}) const;
-  /// Throws a `MismatchError` on all ranks where the lines of `mine` are not those of rank 0, naming the first that differs.
-  void require_same(const std::string& mine) const;
+  /// Throws a `MismatchError` on all ranks where the lines of `mine` are not those of rank 0, naming the first that differs. `what` is what
+  /// the lines describe, such as "checkpoints".
+  void require_same(std::string_view what, const std::string& mine) const;
 
  private:
   Group& group_;

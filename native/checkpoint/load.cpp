@@ -85,7 +85,7 @@ std::optional<std::uint64_t> load(Group& group, const std::filesystem::path& dir
                                   const LoadOptions& options) {
   const Exchange exchange(group, {.stream = options.stream, .timeout = options.timeout});
   exchange.require_ok(attempt([&] { check(checkpoint, group.rank(), group.size()); }));
-  exchange.require_same(fmt::format("a load of {}\n{}", wanted_text(options), describe_tensors(checkpoint)));
+  exchange.require_same("checkpoints", fmt::format("a load of {}\n{}", wanted_text(options), describe_tensors(checkpoint)));
   const auto found = find(exchange, directory, options.step);
   if (!found) return std::nullopt;
   auto tensors = group_tensors(checkpoint);
@@ -105,7 +105,7 @@ std::optional<std::uint64_t> load(Group& group, const std::filesystem::path& dir
 
 std::optional<std::uint64_t> find_latest(Group& group, const std::filesystem::path& directory, const LoadOptions& options) {
   const Exchange exchange(group, {.stream = options.stream, .timeout = options.timeout});
-  exchange.require_same(fmt::format("a look for {}\n", wanted_text(options)));
+  exchange.require_same("checkpoints", fmt::format("a look for {}\n", wanted_text(options)));
   const auto found = find(exchange, directory, options.step);
   return found ? std::optional(found->manifest.step) : std::nullopt;
 }

@@ -214,8 +214,8 @@ SaveReport save(Group& group, const std::filesystem::path& directory, const Chec
       throw InvalidArgument({Errc::invalid_argument, fmt::format("keep is {}; at least the new checkpoint must be kept", options.keep)});
     check(checkpoint, group.rank(), group.size());
   }));
-  exchange.require_same(fmt::format("a save of step {}, keep {}\n{}{}", options.step, options.keep, describe_tensors(checkpoint),
-                                    describe_values(checkpoint)));
+  exchange.require_same("checkpoints", fmt::format("a save of step {}, keep {}\n{}{}", options.step, options.keep,
+                                                   describe_tensors(checkpoint), describe_values(checkpoint)));
   const GroupAddends addends = gather_addends(exchange, checkpoint);
   return Saving(exchange, directory, checkpoint, addends, options, hook).run();
 }

@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <optional>
 #include <ringlet/elastic_fsdp.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,6 +34,9 @@ struct ElasticFsdp::Full final : State {
     rows.view(parameters);
   }
 
+  std::string settings() const override {
+    return fmt::format("communication_size {}\nreduce_dtype {}\n", options.communication_size, native::name_or_unset(options.reduce_dtype));
+  }
   void leave_world() override { in_world.reset(); }
   void begin_in_world() override {
     in_world = std::make_unique<InWorld>(rows.group(), options);

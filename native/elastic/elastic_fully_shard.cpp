@@ -23,6 +23,10 @@ struct ElasticFullyShard::Modules final : State {
     if (o.prefetch < 0) refuse(fmt::format("prefetch is {}; it must not be negative", o.prefetch));
   }
 
+  std::string settings() const override {
+    return fmt::format("compute_dtype {}\nreduce_dtype {}\nprefetch {}\n", native::name_or_unset(options.compute_dtype),
+                       native::name_or_unset(options.reduce_dtype), options.prefetch);
+  }
   void leave_world() override { in_world.reset(); }
   void begin_in_world() override;
   void gather() override { rows.set_whole(); }

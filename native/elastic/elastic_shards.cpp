@@ -1,5 +1,7 @@
 #include "native/elastic/elastic_shards.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "core/base/refuse.hpp"
@@ -16,7 +18,8 @@ ElasticShards::State::State(const Group& world, MakeOptimizer make, const native
 std::string ElasticShards::State::enter(Group world) {
   const native::ExclusiveCall entering(is_entering, "enter() of elastic shards within their enter()");
   leave_world();
-  std::string lost = rows.enter(std::move(world));
+  const std::string norm = max_norm ? fmt::format("{}", *max_norm) : "unset";
+  std::string lost = rows.enter(std::move(world), fmt::format("max_norm {}\n{}", norm, settings()));
   begin_in_world();
   has_begun = true;
   if (lost.empty()) gather();

@@ -13,6 +13,15 @@
 
 namespace ringlet {
 
+namespace native {
+
+template <class Named>
+std::string name_or_unset(const std::optional<Named>& one) {
+  return std::string(one ? name_of(*one) : "unset");
+}
+
+}  // namespace native
+
 /// What both kinds of elastic shards have.
 struct ElasticShards::State {
   State(const Group& world, MakeOptimizer make, const native::HeldRowsOptions& options, std::optional<double> norm);
@@ -28,6 +37,8 @@ struct ElasticShards::State {
   /// Those of this rank's gradients, which stay with it from world to world: by module, or of all tensors.
   virtual std::span<ShardResiduals> residuals() = 0;
   virtual void add_residuals(Checkpoint& checkpoint) = 0;
+  /// What is to be the same on all ranks beside `max_norm` and the rows, a line each.
+  virtual std::string settings() const = 0;
   std::string enter(Group world);
   void add_to(Checkpoint& checkpoint, std::string_view parameters, std::string_view optimizer);
   void update();

@@ -90,8 +90,8 @@ void HeldRows::make_optimizers(std::vector<HeldPart>& parts, std::uint64_t step)
 }
 
 /// What must be the same on all ranks, with one line per tensor.
-std::string HeldRows::describe() {
-  std::string text = fmt::format("{} copies of rows\n{} bytes to rebuild in a step\n", options_.copies, options_.rebuild_size);
+std::string HeldRows::describe(std::string_view settings) {
+  std::string text = fmt::format("copies {}\nrebuild_size {}\n{}", options_.copies, options_.rebuild_size, settings);
   for (const Leaf& leaf : outline_)
     text += fmt::format("the parameter '{}' {} {}\n", leaf.name, name_of(leaf.values.dtype()), to_string(leaf.values.shape()));
   for (const Leaf& leaf : parts_.front().optimizer->state())
@@ -100,10 +100,10 @@ std::string HeldRows::describe() {
 }
 
 /// What every rank of the world has of the rows.
-std::vector<RowStanding> HeldRows::tell(Group& world) {
+std::vector<RowStanding> HeldRows::tell(Group& world, std::string_view settings) {
   const Exchange exchange(world, call());
   make_optimizers(parts_, step_);
-  exchange.require_same(describe());
+  exchange.require_same("sharded states", describe(settings));
   const RowStanding mine{holdings_.held(), step_, are_whole_, options_.weight, machine_of(world)};
   std::vector<RowStanding> told;
   for (const std::string& text : exchange.gather(mine.text())) {
@@ -116,16 +116,19 @@ std::vector<RowStanding> HeldRows::tell(Group& world) {
   return told;
 }
 
-std::string HeldRows::enter(Group world) {
+std::string HeldRows::enter(Group world, std::string_view settings) {
   transfers_.drop();
   is_moving_ = has_gradients_ = false;
   holdings_.drop_coming();
   next_parts_.clear();
-  RowEntry entry = plan_row_entry(outline_, tell(world), world.rank(), options_.copies, !full_.empty());
+  RowEntry entry = plan_row_entry(outline_, tell(world, settings), world.rank(), options_.copies, !full_.empty());
   std::vector<HeldPart> parts;
   if (entry.next) {
     parts = make_parts(entry.next->spread, world.rank());
     make_optimizers(parts, entry.step);
+    // Both holders of a row compute its update.
+    Exchange(world, call())
+        .require_same("optimizers", fmt::format("the learning rate {} at step {}", parts.front().optimizer->learning_rate(), entry.step));
   }
   group_ = world;
   const RowEntry::Outcome outcome = entry.outcome;

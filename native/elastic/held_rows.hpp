@@ -43,9 +43,9 @@ class HeldRows {
   void copy_rows(const Tree& full);
   ///@}
 
-  /// See ElasticShards::enter(). Where parameters are views of full tensors it brings the rows to their holders only if some rank lacks
-  /// them; `are_whole()` then is false.
-  std::string enter(Group world);
+  /// See ElasticShards::enter(). `settings` has what else is to be the same on all ranks, a line each. Where parameters are views of full
+  /// tensors it brings the rows to their holders only if some rank lacks them; `are_whole()` then is false.
+  std::string enter(Group world, std::string_view settings);
   void loaded(std::uint64_t step);
   void forget() { holdings_.forget(); }
 
@@ -83,11 +83,11 @@ class HeldRows {
 
  private:
   CallOptions call() const { return {.stream = options_.stream}; }
-  std::vector<RowStanding> tell(Group& world);
+  std::vector<RowStanding> tell(Group& world, std::string_view settings);
   void take();
   std::vector<HeldPart> make_parts(const RowSpread& spread, int rank) const;
   void make_optimizers(std::vector<HeldPart>& parts, std::uint64_t step) const;
-  std::string describe();
+  std::string describe(std::string_view settings);
   void start(const std::vector<RowMove>& moves, RowContents contents);
   std::vector<TensorView> gradients_at_second(HeldPart& part, const std::vector<RowMove>& missing);
   Tree with_rows(const HeldPart& part) const;

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <ringlet/gradients.hpp>
 #include <utility>
 
 #include "core/elastic/state_sync.hpp"
+#include "core/wire/control.hpp"
 #include "native/elastic/values_text.hpp"
 #include "native/procedure_driver.hpp"
 #include "native/residual_addends.hpp"
@@ -14,21 +16,73 @@
 // What a trainer's ranks have, and how it becomes the same on all of them.
 namespace ringlet {
 
-/// Makes the ranks' states equal, if they may differ. A guest does the same (wasm/src/elastic.ts); what it says of itself never counts.
+namespace {
+
+constexpr std::uint64_t kOnlyAtTheEnd = ~std::uint64_t{0};
+
+std::string describe(const TrainingTerms& terms) {
+  std::string text = fmt::format("{} steps of {} samples", terms.steps, terms.batch);
+  if (terms.saves_every == 0) return text + " without checkpoints";
+  const std::string when = terms.saves_every == kOnlyAtTheEnd ? "at the end" : fmt::format("every {} steps", terms.saves_every);
+  return fmt::format("{} with a checkpoint {}, of which it keeps {}", text, when, terms.keeps);
+}
+
+}  // namespace
+
+EntryStanding ElasticTrainer::State::standing() const {
+  TrainingTerms terms{.steps = plan.steps, .batch = plan.batch};
+  if (!options.checkpoint.empty()) {
+    terms.saves_every = options.checkpoint_every == 0 ? kOnlyAtTheEnd : options.checkpoint_every;
+    terms.keeps = static_cast<std::uint64_t>(options.keep);
+  }
+  return {is_settled, step, saved, terms};
+}
+
+/// Enters a world: its ranks tell each other what they have, and whoever lacks it gets it. A guest does the same (wasm/src/elastic.ts);
+/// what it says of itself never counts.
 void ElasticTrainer::State::settle() {
+  entered.clear();
   if (std::exchange(is_new_world, false) && options.on_world) options.on_world(world);
-  using Told = std::array<std::uint64_t, 5>;
-  const Told own{is_settled, step, saved, shards != nullptr, static_cast<std::uint64_t>(min_ranks.count)};
+  const EntryStanding mine = standing();
+  using Told = std::array<std::uint64_t, 9>;
+  const Told own{mine.is_settled,
+                 mine.step,
+                 mine.saved,
+                 shards != nullptr,
+                 static_cast<std::uint64_t>(min_ranks.count),
+                 mine.terms.steps,
+                 mine.terms.batch,
+                 mine.terms.saves_every,
+                 mine.terms.keeps};
   std::vector<Told> told(static_cast<std::size_t>(world.size()));
   const TensorView gathered{told.data(), DType::u64, told.size() * own.size()};
   world.all_gather(ConstTensorView(own.data(), DType::u64, own.size()), gathered, call());
-  form_natives();
-  std::vector<EntryStanding> all;
+  least_ranks = 1;
   for (int rank = 0; rank < world.size() - world.guests(); ++rank) {
-    const auto& [settled, steps, its_saved, is_sharded, least] = told[static_cast<std::size_t>(rank)];
-    all.push_back({settled != 0, steps, its_saved});
+    const auto& [settled, steps, its_saved, is_sharded, least, last, batch, saves_every, keeps] = told[static_cast<std::size_t>(rank)];
+    entered.push_back({settled != 0, steps, its_saved, {last, batch, saves_every, keeps}});
+    least_ranks = std::max(least_ranks, static_cast<int>(std::min<std::uint64_t>(least, wire::kMaxRanks)));
   }
-  const auto [natives_are_same, one_is_settled, saved_by_settled] = compare_standings(all);
+  form_natives();
+  require_same_plan();
+  make_states_equal();
+  if (std::exchange(is_replaced, false) && options.on_state) options.on_state(checkpoint, step);
+}
+
+void ElasticTrainer::State::require_same_plan() const {
+  const auto difference = compare_terms(entered);
+  if (!difference) return;
+  const auto text = [&](int rank) {
+    return fmt::format("rank {} is to train {}", rank, describe(entered[static_cast<std::size_t>(rank)].terms));
+  };
+  throw MismatchError(
+      {Errc::mismatch,
+       fmt::format("the ranks' plans differ: {}, and {}; give all the same", text(difference->other), text(difference->rank)),
+       difference->rank});
+}
+
+void ElasticTrainer::State::make_states_equal() {
+  const auto [natives_are_same, one_is_settled, saved_by_settled] = compare_standings(entered);
   std::uint64_t saved_by_all = one_is_settled ? saved_by_settled : saved;
   if (const std::string lost = shards == nullptr ? std::string() : shards->enter(world); !lost.empty()) {
     go_back(lost);
@@ -40,7 +94,6 @@ void ElasticTrainer::State::settle() {
     is_settled = true;
   }
   saved = saved_by_all;
-  if (std::exchange(is_replaced, false) && options.on_state) options.on_state(checkpoint, step);
 }
 
 void ElasticTrainer::State::form_natives() {
@@ -117,7 +170,7 @@ void ElasticTrainer::State::go_back(const std::string& lost) {
   if (options.on_rollback) options.on_rollback({lost, from, step});
 }
 
-void ElasticTrainer::State::save_if_due(const TrainingPlan& plan) {
+void ElasticTrainer::State::save_if_due() {
   const bool due = step == plan.steps || (options.checkpoint_every > 0 && step % options.checkpoint_every == 0);
   if (options.checkpoint.empty() || !due || saved >= step) return;
   save();

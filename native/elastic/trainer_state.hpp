@@ -32,6 +32,9 @@ struct ElasticTrainer::State {
   Group& natives() { return without_guests ? *without_guests : world; }
   CallOptions call() const { return {.stream = options.average.stream}; }
   void settle();
+  void make_states_equal();
+  void require_same_plan() const;
+  EntryStanding standing() const;
   void form_natives();
   void sync();
   bool load();
@@ -39,16 +42,17 @@ struct ElasticTrainer::State {
   Checkpoint on_disk();
   void lose_state();
   void forget_residuals();
-  void attempt(ElasticTrainer& trainer, const TrainingPlan& plan, const std::function<void(Step&)>& step_function);
-  void save_if_due(const TrainingPlan& plan);
+  void attempt(ElasticTrainer& trainer, const std::function<void(Step&)>& step_function);
+  void save_if_due();
   void save();
-  bool is_short() const { return shared().elastic() && world.size() - world.guests() < min_ranks.count; }
+  bool is_short() const { return shared().elastic() && world.size() - world.guests() < least_ranks; }
   void await_min_ranks();
   void vote();
   void grow();
-  bool goes_on_after(const Error& error) const;
-  void let_guest_go(const Error& error);
-  void recover();
+  bool goes_on_after(const Error& error);
+  bool is_stranger(int rank) const;
+  void part_with(int stranger);
+  void recover(const Error& error);
   void rejoin(const PeerLost& lost);
 
   Group world;
@@ -56,15 +60,18 @@ struct ElasticTrainer::State {
   ElasticShards::State* const shards;  // null: all state is whole
   const ElasticTrainerOptions options;
   const MinRanks min_ranks;
+  TrainingPlan plan;
+  int least_ranks = 1;  // the most that a native rank's min_ranks demands
   std::uint64_t step = 0;
-  int interruptions = 0;      // before run()
-  std::uint64_t saved = 0;    // the step of the newest checkpoint that all ranks know of, or at which the training began
-  bool is_new_world = false;  // on_world has not run in it
-  bool is_settled = false;    // once all ranks had the same state
-  bool lacks;                 // this rank's state is not whole
-  bool is_applying = false;   // stays so where the program's function has thrown
-  bool is_replaced = false;   // since on_state ran last
-  Residuals residuals;        // of this rank's gradients, as of the last committed step
+  int interruptions = 0;               // before run()
+  std::uint64_t saved = 0;             // the step of the newest checkpoint that all ranks know of, or at which the training began
+  bool is_new_world = false;           // on_world has not run in it
+  bool is_settled = false;             // once all ranks had the same state
+  std::vector<EntryStanding> entered;  // what the native ranks have told in this world; empty once they have committed a step in it
+  bool lacks;                          // this rank's state is not whole
+  bool is_applying = false;            // stays so where the program's function has thrown
+  bool is_replaced = false;            // since on_state ran last
+  Residuals residuals;                 // of this rank's gradients, as of the last committed step
   std::unique_ptr<native::WorldAverages> averages;
   std::optional<Group> without_guests;
   Signals signals;  // the least of all ranks, at the last vote

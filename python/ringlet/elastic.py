@@ -185,7 +185,8 @@ class ElasticTrainer(NamedValues):
 
     def run(self, step: Callable[[Step], object], *, steps: int, batch: int) -> None:
         """Trains until `steps` steps of `batch` samples are committed. `step` may be called several times for one step; it ends with
-        Step.commit(), before which it changes nothing that lasts."""
+        Step.commit(), before which it changes nothing that lasts. `steps` and `batch` are the same on all ranks: where they, or the ranks'
+        states, differ it raises MismatchError, on a rank that has just joined a training alone, which then leaves."""
 
         check_function(step, "step")
 

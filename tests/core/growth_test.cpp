@@ -122,6 +122,19 @@ TEST_CASE("those with the most steps give their state, and all others take it; a
   CHECK(plan_hand_over(std::vector<Standing>{{true, 1, {}}, {true, 2, {}}, {false, 3, old}}, 2).givers.empty());
 }
 
+TEST_CASE("whose plan differs: among those who train first, then among those who have joined") {
+  const auto difference = [](const std::vector<EntryStanding>& all) {
+    const auto found = compare_terms(all);
+    return found ? std::pair(found->other, found->rank) : std::pair(-1, -1);
+  };
+  const TrainingTerms plan{9, 4, 0, 0}, longer{10, 4, 0, 0}, larger{9, 5, 0, 0}, saving{9, 4, 3, 2};
+  CHECK(difference({{false, 0, 0, plan}, {true, 5, 4, plan}}) == std::pair(-1, -1));
+  CHECK(difference({{true, 5, 4, plan}, {true, 5, 4, plan}, {false, 0, 0, plan}, {false, 0, 0, larger}}) == std::pair(0, 3));
+  CHECK(difference({{false, 0, 0, saving}, {true, 5, 4, plan}, {false, 0, 0, longer}}) == std::pair(1, 0));
+  CHECK(difference({{false, 0, 0, plan}, {false, 0, 0, plan}, {false, 0, 0, saving}}) == std::pair(0, 2));
+  CHECK(difference({{true, 5, 4, plan}, {false, 0, 0, longer}, {true, 5, 4, longer}}) == std::pair(0, 2));
+}
+
 TEST_CASE("nothing is handed over where all are settled at one step") {
   const std::vector<EntryStanding> same{{true, 5, 4}, {true, 5, 2}}, one_new{{true, 5, 4}, {false, 5, 0}},
       behind{{true, 5, 4}, {true, 4, 4}};

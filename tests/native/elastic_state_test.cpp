@@ -80,8 +80,8 @@ TEST_CASE("a rank that hands over values which cannot be read is blamed") {
       },
       [&](Group& world) {
         // As ElasticTrainer does, as the rank with the most steps.
-        const std::vector<std::uint64_t> own{0, 5, 0, 0, 1};
-        std::vector<std::uint64_t> told(10);
+        const std::vector<std::uint64_t> own{0, 5, 0, 0, 1, 9, 1, 0, 0};
+        std::vector<std::uint64_t> told(18);
         world.all_gather(own, told);
         StateSync sync(world.shared().engine(), world.shared().agreements(), Tree{{"model.weight", others}}, text, {false, 5});
         native::ProcedureDriver({world}, Stream{}).drive(sync);

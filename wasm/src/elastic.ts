@@ -8,7 +8,7 @@ import { StateValues } from './state_values.js';
 import type { Tree } from './trees.js';
 import { flatten } from './trees.js';
 
-/** How far to train. */
+/** How far to train. The same on all ranks. */
 export interface TrainingPlan {
   /** The number of the last step to commit, counted from 1. */
   readonly steps: number;
@@ -72,6 +72,22 @@ export interface ElasticTrainerOptions {
 /** What runs one step. It may be called several times for one step, and changes nothing that lasts before Step.commit(). */
 export type StepFunction = (step: Step) => Promise<void>;
 
+/** What a native rank tells when a world begins, in this order (native/elastic/trainer_state.cpp). */
+const toldNames = ['isSettled', 'step', 'saved', 'isSharded', 'minRanks', 'steps', 'batch', 'savesEvery', 'keeps'] as const;
+type Told = Readonly<Record<(typeof toldNames)[number], bigint>>;
+const noneTold: Told = { isSettled: 0n, step: 0n, saved: 0n, isSharded: 0n, minRanks: 0n, steps: 0n, batch: 0n, savesEvery: 0n, keeps: 0n };
+
+/** The plan that counts is that of the ranks whose training has begun, or of rank 0. */
+function requireSamePlan(natives: readonly Told[], plan: TrainingPlan, own: number): void {
+  const right = natives.find(({ isSettled }) => isSettled !== 0n) ?? natives[0];
+  if (right === undefined || (right.steps === BigInt(plan.steps) && right.batch === BigInt(plan.batch))) return;
+  throw new MismatchError(
+    `the ranks' plans differ: the native ranks are to train ${right.steps} steps of ${right.batch} samples, and this side, ` +
+      `rank ${own}, is to train ${plan.steps} steps of ${plan.batch}; give all the same`,
+    own,
+  );
+}
+
 /** Why a world has ended, and when this side learnt it. */
 interface Loss {
   readonly cause: RingletError;
@@ -127,8 +143,8 @@ export class ElasticLoop {
   /**
    * Joins, gets the state of the others, and trains until `plan.steps` steps are committed; this side then stays in the group until leave().
    * Until then Node does not end. Rejects with what `step` throws, with
-   * `InvalidArgument` if `step` ends without a commit or if the native ranks have sharded state, with `MismatchError` if this side's tensors
-   * are not those of the others in name, dtype or shape, with what `join` throws, and with `PeerLost` if it cannot join the others again.
+   * `InvalidArgument` if `step` ends without a commit or if the native ranks have sharded state, with `MismatchError` if this side's plan is
+   * not that of the others, or its tensors in name, dtype or shape, with what `join` throws, and with `PeerLost` if it cannot join the others again.
    */
   async run(plan: TrainingPlan, step: StepFunction): Promise<void> {
     if (!(Number.isSafeInteger(plan.steps) && plan.steps >= 0)) throw new InvalidArgument(`${plan.steps} is no number of steps`);
@@ -171,7 +187,7 @@ export class ElasticLoop {
   }
 
   async #takePart(world: Group, plan: TrainingPlan, step: StepFunction, loss: Loss | undefined): Promise<void> {
-    await this.#settle(world);
+    await this.#settle(world, plan);
     if (loss !== undefined) this.#options.onChange?.({ cause: loss.cause, pause: performance.now() - loss.at, world, step: this.#step });
     // The native ranks only vote until others join them, which ends this world.
     while (this.#isShort) await this.#vote(world);
@@ -195,14 +211,13 @@ export class ElasticLoop {
   }
 
   /** Makes this side's state that of the others: what ElasticTrainer::State::settle() of the native library does. */
-  async #settle(world: Group): Promise<void> {
+  async #settle(world: Group, plan: TrainingPlan): Promise<void> {
     const { stream } = this.#average;
-    // The native ranks do not count what a guest tells: whether it has the others' state, its steps, those of its checkpoint, shards, and
-    // how many native ranks have to be there.
-    const told = await world.allGather(BigUint64Array.of(0n, BigInt(this.#step), 0n, 0n, 0n), { stream });
-    if (told[3] !== 0n)
+    const natives = await this.#tell(world, plan);
+    if (natives.some(({ isSharded }) => isSharded !== 0n))
       throw new InvalidArgument('the native ranks keep state in shards (ElasticFsdp, ElasticFullyShard), and browsers hold none of them');
-    this.#isShort = world.world.elastic && BigInt(world.size - world.world.guests) < (told[4] ?? 0n);
+    requireSamePlan(natives, plan, world.rank);
+    this.#isShort = world.world.elastic && natives.some(({ minRanks }) => BigInt(natives.length) < minRanks);
     // The native ranks form a group of their own.
     if (world.world.guests > 0) await world.split(-1, -1, { stream });
     const { engine, number, caller } = world.inner;
@@ -214,6 +229,20 @@ export class ElasticLoop {
     if (!synced.taken) return;
     this.values.take(synced.values);
     this.#options.onState?.(this.#step);
+  }
+
+  /** What the native ranks tell, by rank. They do not count what a guest tells. */
+  async #tell(world: Group, plan: TrainingPlan): Promise<Told[]> {
+    const own = { ...noneTold, step: BigInt(this.#step), steps: BigInt(plan.steps), batch: BigInt(plan.batch) };
+    const { stream } = this.#average;
+    const told = await world.allGather(
+      BigUint64Array.from(toldNames, (name) => own[name]),
+      { stream },
+    );
+    return Array.from({ length: world.size - world.world.guests }, (_, rank) => {
+      const entries = toldNames.map((name, place) => [name, told[rank * toldNames.length + place] ?? 0n]);
+      return { ...noneTold, ...Object.fromEntries(entries) };
+    });
   }
 
   async #attempt(world: Group, plan: TrainingPlan, step: StepFunction): Promise<void> {

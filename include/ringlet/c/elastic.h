@@ -27,7 +27,7 @@ typedef struct ringlet_membership_change {
 typedef struct ringlet_elastic_options {
   size_t struct_size;                     /**< set by the function that fills in the defaults */
   const ringlet_average_options* average; /**< how gradients are averaged; its weight stays NULL, since the samples are the weights */
-  int32_t min_ranks;                      /**< -1 is unset: RINGLET_MIN_RANKS, else 1: with fewer ranks they wait for others to join */
+  int32_t min_ranks;                      /**< -1: RINGLET_MIN_RANKS, else 1; with fewer ranks they wait for others. The highest counts */
   int32_t rejoin;                         /**< 1 or 0: whether a rank that the others went on without joins them again; 1 by default */
   const char* checkpoint;                 /**< directory in which checkpoints are saved and looked for; NULL: none */
   uint64_t checkpoint_every;              /**< steps; 0: only after the last one */
@@ -69,9 +69,9 @@ typedef int32_t (*ringlet_step_function)(void* context, ringlet_step* step);
 typedef int32_t (*ringlet_apply_function)(void* context);
 
 /** Trains until `steps` steps are committed, with `batch` samples (at least 1) in each, of all ranks together. First the newest checkpoint
- * is loaded where there is one, and ranks whose state then differs get that of those that have done the most steps.
- * RINGLET_PEER_LOST if the others have gone on without this rank and it cannot join them again, or fewer than `min_ranks` were there for
- * `min_wait_ms`. */
+ * is loaded where there is one, and ranks whose state then differs get that of those that have done the most steps. RINGLET_MISMATCH if
+ * the ranks' plans or tensors differ; a rank that has just joined a training that had begun gets it alone, and leaves. RINGLET_PEER_LOST
+ * if the others have gone on without this rank and it cannot join them again, or fewer than `min_ranks` were there for `min_wait_ms`. */
 RINGLET_API int32_t ringlet_elastic_trainer_run(ringlet_elastic_trainer* trainer, uint64_t steps, uint64_t batch,
                                                 ringlet_step_function step, void* context);
 /** Gets how many steps are committed. */

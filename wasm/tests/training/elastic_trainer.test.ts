@@ -83,6 +83,11 @@ test('a guest that trains something else is told so, and the others go on', asyn
     stranger.run({ steps, batch }, async () => undefined),
     { code: 'mismatch', message: /exact/ },
   );
+  const otherwise = new installed.ringlet.ElasticTrainer({ url }, { model: { ...new Model() } });
+  await assert.rejects(
+    otherwise.run({ steps, batch: batch + 1 }, async () => undefined),
+    { code: 'mismatch', message: /plans differ/ },
+  );
   const failing = new installed.ringlet.ElasticTrainer({ url }, { model: { ...new Model() } });
   const mistake = new Error('a mistake of the program');
   await assert.rejects(

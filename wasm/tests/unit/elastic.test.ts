@@ -17,10 +17,14 @@ interface World {
   /** The others' state: `taken` where this side gets it. */
   readonly synced?: Partial<Synced>;
   readonly isSharded?: boolean;
+  /** The last step and the batch of native rank 0. */
+  readonly plan?: readonly [bigint, bigint];
   readonly syncFails?: RingletError;
   readonly averages?: readonly (RingletError | undefined)[];
   readonly votes?: readonly (RingletError | false | undefined)[];
 }
+
+const planOf = (told: Uint8Array): BigUint64Array => new BigUint64Array(told.slice().buffer).slice(5, 7);
 
 /** A world of others who do as they are told. */
 class ScriptedEngine implements Engine {
@@ -40,10 +44,13 @@ class ScriptedEngine implements Engine {
     this.#averages = [...(world.averages ?? [])];
   }
 
-  async run({ kind, output }: Operation): Promise<Uint8Array> {
+  async run({ kind, input, output }: Operation): Promise<Uint8Array> {
     this.calls.push(kind);
     const told = new BigUint64Array((output?.shape[0] ?? 0) as number);
     if (this.world.isSharded) told[3] = 1n;
+    // The others' plan is that of this side, unless it is given.
+    if (input?.at instanceof Uint8Array && kind === 'all_gather') told.set(planOf(input.at), 5);
+    if (this.world.plan !== undefined) told.set(this.world.plan, 5);
     return new Uint8Array(told.buffer);
   }
   async split({ color }: { color: number }): Promise<undefined> {
@@ -264,6 +271,11 @@ test('it does not join again where that is of no use', async () => {
     [[new Timeout('nobody answers')], { code: 'timed_out' }],
     [Array.from({ length: 3 }, () => ({ size: 4, guests: 2, syncFails: new MismatchError('rank 3', 3) })), { code: 'mismatch' }],
     [[{ isSharded: true }], { code: 'invalid_argument', message: /in shards/ }],
+    [
+      [{ plan: [2n, 9n] }],
+      { code: 'mismatch', message: /ranks are to train 2 steps of 9 samples, and .* rank 2, is to train 2 steps of 8;/ },
+    ],
+    [[{ plan: [3n, 8n] }], { code: 'mismatch', message: /are to train 3 steps of 8 samples/ }],
   ] as const) {
     const trainer = new Trainer(worlds, undefined, options);
     await assert.rejects(trainer.run({ steps: 2, batch: 8 }, counted([])), wanted);

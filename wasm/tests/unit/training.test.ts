@@ -175,12 +175,11 @@ class Twins {
 
   constructor(readonly votes: boolean[] = []) {}
 
-  async run({ kind, input, output }: Operation): Promise<Uint8Array> {
+  async run({ kind, input }: Operation): Promise<Uint8Array> {
     this.calls.push(kind);
     const own = input?.at as Uint8Array;
     const both = new Uint8Array(2 * own.length);
-    // What settles the state is not what each tells before an average.
-    if ((output?.shape[0] ?? 0) === 4) for (const at of [0, own.length]) both.set(own, at);
+    for (const at of [0, own.length]) both.set(own, at);
     return both;
   }
   async split(): Promise<undefined> {}
