@@ -30,7 +30,8 @@ export interface JoinOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /**
    * Runs the core in a Worker of its own: true, or a Worker of yours whose script is `import 'ringlet/worker'`. It ends with its world, so
-   * give a function that makes one where the group is to be joined again.
+   * give a function that makes one where the group is to be joined again. An error in it that nobody catches, its end, and a minute without
+   * an answer end its world, with an error of code `io_error`.
    */
   readonly dedicatedWorker?: boolean | Worker | (() => Worker) | undefined;
   /** Milliseconds within which rank 0 must give this rank a seat, by default 60,000. Rank 0 decides how long all wait for the last rank. */

@@ -21,18 +21,24 @@ export const nodePlatform: Platform = {
     return WebAssembly.compile(isRemote ? await (await fetch(url)).arrayBuffer() : await readFile(fileOf(url)));
   },
   startWorker(): Channel {
-    const worker = new Worker(new URL('./worker-node.js', import.meta.url));
-    return {
-      post: (message, transfer) => worker.postMessage(message, [...transfer]),
-      onMessage: (handler) => void worker.on('message', (message) => handler(message as never)),
-      onFailure: (handler) => {
-        worker.on('error', (error) => handler(error.message));
-        worker.on('messageerror', (error) => handler(error.message));
-      },
-      end: () => void worker.terminate(),
-    };
+    return nodeChannel(new Worker(new URL('./worker-node.js', import.meta.url)));
   },
 };
+
+/** Makes the starting thread's end of the channel to a Worker. */
+export function nodeChannel(worker: Worker): Channel {
+  return {
+    post: (message, transfer) => worker.postMessage(message, [...transfer]),
+    onMessage: (handler) => void worker.on('message', (message) => handler(message as never)),
+    onFailure: (handler) => {
+      worker.on('error', (error) => handler(error.message));
+      worker.on('messageerror', (error) => handler(error.message));
+      // Without an error: it has called process.exit(), or was terminated.
+      worker.on('exit', (code) => handler(`it has ended with code ${code}`));
+    },
+    end: () => void worker.terminate(),
+  };
+}
 
 function fileOf(url: string | URL): string | URL {
   return typeof url === 'string' && url.startsWith('file:') ? new URL(url) : url;

@@ -51,7 +51,7 @@ export interface Channel {
   post(message: Request | Reply, transfer: readonly ArrayBuffer[]): void;
   /** Sets the handler of messages. May be called once. */
   onMessage(handler: (message: never) => void): void;
-  /** Sets the handler for a failure: the other end could not start, or an error ended it. May be called once. */
+  /** Sets the handler for a failure: the other end could not start, an error has occurred in it, or it has ended. May be called once. */
   onFailure(handler: (message: string) => void): void;
   /** Ends the Worker at once if called at the page's end; does nothing at the Worker's end. */
   end(): void;

@@ -43,11 +43,7 @@ export class RemoteEngine implements Engine {
     this.#channel = channel;
     this.#onProgress = onProgress;
     channel.onMessage((reply: Reply) => this.#hear(reply));
-    channel.onFailure((message) => {
-      const failure = { code: 'io_error', message: `the group's Worker ended: ${message}`, rank: -1 } as const;
-      this.#ended = { failure, lineage: 0n, doors: [] };
-      this.#failAll(failure);
-    });
+    channel.onFailure((message) => this.#lose({ code: 'io_error', message: `the group's Worker ended: ${message}`, rank: -1 }));
   }
 
   get seat(): Seat {
@@ -156,8 +152,19 @@ export class RemoteEngine implements Engine {
   async #retire(failure: Failure): Promise<void> {
     const state = await this.#send<WorldState>({ kind: 'state' }).catch(() => ({ lineage: 0n, doors: [] }));
     const leaving = this.#leaveWorld(failure);
-    this.#ended ??= { ...state, failure };
+    this.#ended = { ...state, failure };
     await leaving;
+  }
+
+  /** The Worker has failed. It is ended, since one in which an error has occurred would keep its seat in the world. */
+  #lose(failure: Failure): void {
+    this.#channel.end();
+    if (this.#ended !== undefined || this.#closing !== undefined) return this.#failAll(failure);
+    // Where its world has failed before, that is why.
+    const isNews = this.#world >= 0 && this.#retiring === undefined;
+    this.#ended = { failure, lineage: 0n, doors: [] };
+    this.#failAll(failure);
+    if (isNews) this.#onProgress({ kind: 'failed', failure });
   }
 
   #ask<T>(request: WithoutId<Request>, transfer: ArrayBuffer[] = []): Promise<T> {

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Worker as NodeWorker } from 'node:worker_threads';
+import type { Group } from '../../src/group.js';
+import { nodeChannel } from '../../src/node_platform.js';
 import { joinOn, type JoinOptions } from '../../src/join.js';
 import type { Platform } from '../../src/platform.js';
 import type { Channel, Reply, Request } from '../../src/remote/messages.js';
 import { RemoteEngine } from '../../src/remote/remote_engine.js';
+import { browserChannel, scopeChannel, type WorkerScope } from '../../src/remote/worker_channel.js';
 
 /** A Worker that answers what it is told to, and may end by itself. */
 class ScriptedChannel implements Channel {
@@ -64,6 +68,97 @@ test('the Worker of a world that has failed ends, and what it knew is kept', asy
   assert.deepEqual(channel.posted, ['join', 'state', 'leave', 'end']);
 });
 
+test('a Worker in which an error has occurred is ended, so that it keeps no seat, and the program is told once', async () => {
+  const channel = new ScriptedChannel();
+  const told: string[] = [];
+  const engine = new RemoteEngine(channel, ({ kind }) => void told.push(kind));
+  await engine.join({} as never, undefined);
+  channel.fail('out of memory');
+  assert.deepEqual(channel.posted, ['join', 'end']);
+  channel.fail('it has ended with code 1');
+  await assert.rejects(engine.placement(1), { message: /out of memory/ });
+  assert.deepEqual(told, ['failed']);
+});
+
+test('a Worker that ends while its world is left, or asked why it has failed, keeps nobody waiting', async () => {
+  const left = new ScriptedChannel();
+  const leaving = new RemoteEngine(left, () => undefined);
+  await leaving.join({} as never, undefined);
+  const closed = leaving.close();
+  left.fail('it has ended with code 1');
+  await closed;
+  const channel = new ScriptedChannel();
+  const engine = new RemoteEngine(channel, () => undefined);
+  await engine.join({} as never, undefined);
+  const failure = { code: 'peer_lost', message: 'lost rank 0', rank: 0 } as const;
+  channel.tell({ kind: 'progress', progress: { kind: 'failed', failure } });
+  channel.fail('it has ended with code 1');
+  await engine.close();
+  await assert.rejects(engine.run({ kind: 'barrier', group: 1, stream: 0, timeout: undefined }), { code: 'cancelled' });
+});
+
+/** A Worker of a browser in whose thread runs what `hear` does with a message. */
+class PagesWorker extends EventTarget {
+  isThere = true;
+  terminated = 0;
+  hear: (message: unknown) => void = () => undefined;
+
+  postMessage(message: unknown): void {
+    if (this.isThere) this.hear(message);
+  }
+  say(data: unknown): void {
+    this.dispatchEvent(new MessageEvent('message', { data }));
+  }
+  terminate(): void {
+    ++this.terminated;
+  }
+}
+
+/** Connects both ends of the channel of a browser, and returns what they hear. */
+function connect(): { worker: PagesWorker; page: Channel; heard: { page: unknown[]; worker: unknown[] } } {
+  const worker = new PagesWorker();
+  const heard = { page: [] as unknown[], worker: [] as unknown[] };
+  const scope: WorkerScope = {
+    postMessage: (message) => worker.say(message),
+    addEventListener: (type, handler) => {
+      if (type === 'message') worker.hear = (data) => handler(new MessageEvent('message', { data }));
+    },
+  };
+  scopeChannel(scope).onMessage((message) => heard.worker.push(message));
+  const page = browserChannel(worker as unknown as Worker);
+  page.onMessage((message) => heard.page.push(message));
+  return { worker, page, heard };
+}
+
+test("a browser's Worker that has ended without a word is noticed; one that is only slow, or was frozen with its page, is not", (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const { worker, page, heard } = connect();
+  const failures: string[] = [];
+  page.onFailure((message) => failures.push(message));
+  t.mock.timers.tick(600_000);
+  worker.isThere = false;
+  t.mock.timers.tick(55_000);
+  worker.isThere = true;
+  t.mock.timers.tick(600_000);
+  assert.deepEqual(failures, []);
+  worker.isThere = false;
+  t.mock.timers.tick(59_000);
+  assert.deepEqual(failures, []);
+  t.mock.timers.tick(6000);
+  assert.deepEqual(failures, ['it has not answered for 60 s']);
+  page.end();
+  t.mock.timers.tick(600_000);
+  assert.equal(failures.length, 1);
+  assert.equal(worker.terminated, 1);
+  assert.deepEqual(heard, { page: [], worker: [] });
+});
+
+test('a Worker of Node that has ended without an error is noticed', { timeout: 30_000 }, async () => {
+  const engine = new RemoteEngine(nodeChannel(new NodeWorker('process.exit(3)', { eval: true })), () => undefined);
+  await assert.rejects(engine.join({} as never, undefined), { code: 'io_error', message: /it has ended with code 3/ });
+  await engine.close();
+});
+
 test('a Worker holds one group in its life; a function makes others', async () => {
   const platform = { name: 'test' } as Platform;
   const made: EventTarget[] = [];
@@ -78,12 +173,13 @@ test('a Worker holds one group in its life; a function makes others', async () =
     made.push(worker);
     return worker as unknown as Worker;
   };
-  const join = (dedicatedWorker: JoinOptions['dedicatedWorker']): Promise<unknown> =>
+  const join = (dedicatedWorker: JoinOptions['dedicatedWorker']): Promise<Group> =>
     joinOn(platform, (() => undefined) as never, { url: 'http://127.0.0.1:1/', dedicatedWorker });
   const one = make();
-  await join(one);
+  const groups = [await join(one)];
   await assert.rejects(join(one), { code: 'invalid_argument', message: /give a function/ });
-  await join(make);
-  await join(make);
+  groups.push(await join(make), await join(make));
   assert.equal(made.length, 3);
+  // Pages ask their Workers until then whether they are there.
+  await Promise.all(groups.map((group) => group.leave()));
 });
