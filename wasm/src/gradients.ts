@@ -61,12 +61,18 @@ export function averageSettings(options: AverageOptions): Omit<AverageRequest, '
   return { stream: checkCall(options).stream, allReduceSize, communicationType, weight };
 }
 
-/** Checks the options. Throws `InvalidArgument` for options that are not valid. */
-export function fsdpSettings(options: FsdpOptions): Omit<FsdpRequest, 'group' | 'dpGroup' | 'gradients' | 'parameters' | 'optimizer'> {
+/** Checks the options for a group of so many ranks. Throws `InvalidArgument` for options that are not valid. */
+export function fsdpSettings(
+  options: FsdpOptions,
+  ranks: number,
+): Omit<FsdpRequest, 'group' | 'dpGroup' | 'gradients' | 'parameters' | 'optimizer'> {
   const { communicationSize = defaultBytes, maxNorm, reduceDtype, shardWeights } = options;
   checkSize('communicationSize', communicationSize);
   checkWire(reduceDtype);
   if (maxNorm !== undefined && !(maxNorm >= 0)) throw new InvalidArgument(`a maxNorm of ${maxNorm} is none; give a number from 0`);
+  // The core reads as many as there are ranks, and checks each.
+  if (shardWeights !== undefined && shardWeights.length !== ranks)
+    throw new InvalidArgument(`shardWeights has ${shardWeights.length} numbers, but the group has ${ranks} ranks; give one for each`);
   return { stream: checkCall(options).stream, communicationSize, maxNorm, reduceDtype, shardWeights };
 }
 

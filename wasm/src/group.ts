@@ -239,7 +239,7 @@ export class Group {
     options: FsdpOptions & { readonly dpGroup?: Group } = {},
   ): Promise<number | undefined> {
     const request = {
-      ...fsdpSettings(options),
+      ...fsdpSettings(options, this.size),
       group: this.#membership.group,
       dpGroup: options.dpGroup === undefined ? undefined : options.dpGroup.#membership.group,
       gradients: this.#caller.leaves(gradients),

@@ -133,6 +133,12 @@ test('wrong arguments are refused before anything is started', async () => {
     group.fsdpApplyGradients({ a: floats(1) }, { a: floats(1) }, new SGD(0.1), { reduceDtype: reduceDtype as never });
   await refused(fsdp('f33'), /'f33' is no dtype/);
   await refused(fsdp({ blocks: 'int3' }), /'int3' is no format of blocks/);
+  const shards = (...shardWeights: number[]): Promise<unknown> =>
+    group.fsdpApplyGradients({ a: floats(1) }, { a: floats(1) }, new SGD(0.1), { shardWeights });
+  await refused(shards(1, 2), /shardWeights has 2 numbers, but the group has 3 ranks; give one for each/);
+  await refused(shards(), /shardWeights has 0 numbers/);
+  await refused(shards(1, 1, 1, 1), /shardWeights has 4 numbers/);
+  await shards(1, 2, 1);
   assert.deepEqual(engine.operations, []);
 });
 
