@@ -86,7 +86,8 @@ export function shapeText(shape: readonly number[]): string {
   return `(${shape.join(', ')}${shape.length === 1 ? ',' : ''})`;
 }
 
-function describe(value: unknown): string {
+/** Says what a value is where something else was expected: "an object of class Map". */
+export function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   return typeof value === 'object' ? `an object of class ${value.constructor?.name ?? 'null'}` : `the ${typeof value} ${String(value)}`;
 }
