@@ -145,5 +145,5 @@ export function requestOf(platform: Platform, options: JoinOptions): JoinRequest
 
 function checkedTime(name: string, time: number | undefined): number | undefined {
   if (time === undefined || (time > 0 && time <= longestTimeout)) return time;
-  throw new InvalidArgument(`${name} is ${time}; give milliseconds above 0, or leave it out`);
+  throw new InvalidArgument(`${name} is ${time}; give milliseconds above 0, at most ${longestTimeout}, or leave it out`);
 }

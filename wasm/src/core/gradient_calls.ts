@@ -3,6 +3,7 @@ import type { AverageRequest, FsdpRequest, NamedOperand, OptimizerStep, Synced, 
 import { wireNumbers } from '../gradients.js';
 import type { RingletModule } from './module.js';
 import type { ModuleMemory } from './module_memory.js';
+import { limitForModule } from './sizes.js';
 
 /** A tree's tensors in the module's memory for the duration of an operation. */
 class PlacedTree {
@@ -90,12 +91,12 @@ export class GradientCalls {
           group,
           stream,
           tree.handle,
-          allReduceSize,
+          limitForModule(allReduceSize),
           wire,
           weight ?? NaN,
           totalWeight ?? NaN,
           feedback,
-          leastElements,
+          limitForModule(leastElements),
         ),
       finish: (succeeded) => {
         if (succeeded) tree.writeBack();
@@ -185,7 +186,8 @@ export class GradientCalls {
     const known = this.#shardings.get(key);
     if (known !== undefined) return known;
     const weights = shardWeights === undefined ? 0 : this.#memory.put(new Uint8Array(Float64Array.from(shardWeights).buffer));
-    const made = this.#module._ringlet_fsdp(group, dpGroup, communicationSize, maxNorm, wire, weights, feedback, leastElements);
+    const [size, least] = [communicationSize, leastElements].map(limitForModule) as [number, number];
+    const made = this.#module._ringlet_fsdp(group, dpGroup, size, maxNorm, wire, weights, feedback, least);
     if (weights !== 0) this.#memory.release(weights);
     if (made > 0) this.#shardings.set(key, made);
     return made;

@@ -1,9 +1,6 @@
 import type { EngineMemory } from '../engine.js';
-import { InvalidArgument } from '../errors.js';
 import type { RingletModule } from './module.js';
-
-/** The module has addresses of 32 bits: larger numbers would lose their upper bits on the way to it. */
-const largest = 2 ** 32 - 1;
+import { countForModule, largestSize } from './sizes.js';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -29,7 +26,7 @@ export class ModuleMemory implements EngineMemory {
   /** Like allocate(), but does not clear the memory. */
   reserve(bytes: number): number {
     // Even zero bytes need a place of their own.
-    const pointer = bytes > largest ? 0 : this.#module._ringlet_allocate(Math.max(bytes, 1)) >>> 0;
+    const pointer = bytes > largestSize ? 0 : this.#module._ringlet_allocate(Math.max(bytes, 1)) >>> 0;
     if (pointer === 0) throw new RangeError(`the wasm module has no ${bytes} bytes of memory left`);
     return pointer;
   }
@@ -50,10 +47,7 @@ export class ModuleMemory implements EngineMemory {
    * `InvalidArgument` for numbers that are larger.
    */
   putNumbers(numbers: readonly number[] | undefined): number {
-    const tooLarge = numbers?.find((number) => number > largest);
-    if (tooLarge !== undefined)
-      throw new InvalidArgument(`${tooLarge} rows or elements are more than the ${largest} that a rank of wasm can have`);
-    return numbers === undefined ? 0 : this.put(new Uint8Array(Uint32Array.from(numbers).buffer));
+    return numbers === undefined ? 0 : this.put(new Uint8Array(Uint32Array.from(numbers, countForModule).buffer));
   }
 
   /** Copies the text as UTF-8 with a zero byte at its end; the caller must release it. */

@@ -4,6 +4,7 @@ import { collectiveForms, inPlaceForms } from '../tables.js';
 import { countOf } from '../tensors.js';
 import type { Call, RingletModule } from './module.js';
 import type { ModuleMemory } from './module_memory.js';
+import { countForModule } from './sizes.js';
 import { timeoutForModule } from './timeouts.js';
 
 /** An operation's elements in the module's memory for the duration of the operation. */
@@ -50,7 +51,7 @@ export class PlacedOperation {
       rowsOf(this.#operation.input),
       output,
       rowsOf(this.#operation.output),
-      countOf(shape.slice(1)),
+      countForModule(countOf(shape.slice(1))),
       this.#numbers(counts),
       this.#numbers(receiveCounts),
       peer,
@@ -127,7 +128,7 @@ function twice(place: number): [number, number] {
 
 /** Returns the extent of axis 0; a scalar has one row. */
 function rowsOf(buffer: Operand | Result | undefined): number {
-  return buffer === undefined ? 0 : (buffer.shape[0] ?? 1);
+  return buffer === undefined ? 0 : countForModule(buffer.shape[0] ?? 1);
 }
 
 function bytesOf({ dtype, shape }: { dtype: Operand['dtype']; shape: readonly number[] }): number {

@@ -9,6 +9,8 @@ export interface Completion {
   readonly value: number;
 }
 
+const notStarted: Completion = { code: 1, rank: -1, text: 'the operation was not started', value: 0 };
+
 /** The operations under way, by the ticket numbers that the module knows them by. */
 export class Tickets {
   readonly #waiting = new Map<number, (completion: Completion) => void>();
@@ -16,7 +18,8 @@ export class Tickets {
 
   /**
    * Starts an operation: `start` gets the ticket and returns a completion if the operation could not start. `finish` runs when the
-   * operation has ended, in success or failure, or at once if it did not start; its result resolves the promise.
+   * operation has ended, in success or failure, or at once if it did not start, also because `start` has thrown; its result resolves the
+   * promise.
    */
   open<T>(start: (ticket: number) => Completion | undefined, finish: (completion: Completion) => T): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -31,8 +34,13 @@ export class Tickets {
       };
       const ticket = this.#next();
       this.#waiting.set(ticket, end);
-      const refused = start(ticket);
-      if (refused !== undefined) this.complete(ticket, refused);
+      try {
+        const refused = start(ticket);
+        if (refused !== undefined) this.complete(ticket, refused);
+      } catch (error) {
+        reject(error);
+        this.complete(ticket, notStarted);
+      }
     });
   }
 

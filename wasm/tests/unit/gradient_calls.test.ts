@@ -15,7 +15,15 @@ class CountingModule {
   };
   #last = 0;
   _ringlet_tree = this.#made('tree');
-  _ringlet_fsdp = this.#made('fsdp');
+  readonly sizes: number[][] = [];
+  _ringlet_fsdp = (...[, , size, , , , , least]: number[]): number => {
+    this.sizes.push([size ?? NaN, least ?? NaN]);
+    return this.#made('fsdp')();
+  };
+  _ringlet_average_gradients = (...call: number[]): number => {
+    this.sizes.push([call[4] ?? NaN, call[9] ?? NaN]);
+    return 0;
+  };
   _ringlet_optimizer = this.#made('optimizer');
   _ringlet_tree_add = (): number => 0;
   _ringlet_optimizer_set_learning_rate = (): number => 0;
@@ -66,4 +74,23 @@ test('what the module keeps for an optimizer or a group is released with it', ()
   assert.equal(module.kinds, 'fsdp optimizer');
   calls.forgetOptimizer(2);
   assert.equal(module.kinds, '');
+});
+
+test('sizes of more than 32 bits stay large on their way to the module', () => {
+  const module = new CountingModule();
+  const calls = new GradientCalls(module as unknown as RingletModule, memory);
+  const [large, none] = [2 ** 33, -1];
+  for (const size of [large, none]) {
+    const reduceDtype = { blocks: 'int8', leastElements: Math.max(size, 0) } as const;
+    calls.fsdp({ ...requestOf(1, 1, false), communicationSize: size, reduceDtype }).start(1);
+    const average = { allReduceSize: size, communicationType: reduceDtype, weight: undefined };
+    calls.average({ group: 1, stream: 0, leaves: [], ...average }).start(2);
+  }
+  const most = 2 ** 32 - 1;
+  assert.deepEqual(module.sizes, [
+    [most, most],
+    [most, most],
+    [none, 0],
+    [none, 0],
+  ]);
 });

@@ -12,6 +12,14 @@ class TimedModule {
     this.timeouts.push(timeout | 0);
     return 0;
   };
+  readonly lent = new Set<number>();
+  #last = 0;
+  _ringlet_allocate = (): number => {
+    this.lent.add(++this.#last);
+    return this.#last;
+  };
+  _ringlet_release = (pointer: number): void => void this.lent.delete(pointer);
+  _ringlet_group_leave = (): number => 0;
   _ringlet_group_rank = (): number => 0;
   _ringlet_vote = (_ticket: number, _group: number, timeout: number): number => this.#note(timeout);
   _ringlet_split = (_ticket: number, _group: number, _stream: number, timeout: number): number => this.#note(timeout);
@@ -50,4 +58,22 @@ test('a timeout that is too long for the module is the longest that it knows', a
     await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual(module.timeouts, [wanted, wanted, wanted], `${timeout} ms`);
   }
+});
+
+test('shapes of more than 32 bits are refused, and leave the group usable', async () => {
+  const module = new TimedModule();
+  const engine = await engineWith(module);
+  for (const shape of [
+    [2 ** 32 + 4, 0],
+    [0, 2 ** 32],
+  ]) {
+    const input = { dtype: 'f32', shape, at: new Uint8Array(0) } as const;
+    const output = { dtype: 'f32', shape, at: undefined } as const;
+    const refused = engine.run({ kind: 'all_reduce', op: 'sum', group: 1, stream: 0, timeout: undefined, input, output });
+    await assert.rejects(refused, { name: 'InvalidArgument', message: /429496729\d|4294967300 rows or elements are more than/ });
+  }
+  assert.deepEqual(module.timeouts, []);
+  assert.equal(module.lent.size, 0);
+  // Would wait for an operation that never ends.
+  await engine.leave(1);
 });
