@@ -20,6 +20,17 @@ export interface ValueCall {
   readonly receiveCounts?: readonly number[] | undefined;
 }
 
+/** Where a result goes. */
+interface Place {
+  readonly output: Result;
+  /** Makes the caller's value of the result. */
+  finish(bytes: Uint8Array | undefined): Values;
+  /** Frees the place of a result that nobody gets. */
+  drop(): void;
+}
+
+const nothing = (): void => undefined;
+
 /** Turns the arguments of a group's functions into operations, and their results into what the functions return. */
 export class Caller {
   readonly #engine: Engine;
@@ -60,16 +71,31 @@ export class Caller {
       await this.run(kind, parts, options);
       return undefined;
     }
-    const [output, finish] = this.result(values, dtype, shape, options.into);
-    return finish(await this.run(kind, { ...parts, output }, options)) as T;
+    return (await this.#runInto(kind, parts, this.#result(values, dtype, shape, options.into), options)) as T;
   }
 
-  /** Runs the operation, and returns the bytes of the result if the output has no place of its own. */
-  async run(kind: Kind, parts: Partial<Operation>, options: CallOptions): Promise<Uint8Array | undefined> {
+  /** Runs an operation without a result. */
+  async run(kind: Kind, parts: Partial<Operation>, options: CallOptions): Promise<void> {
+    await waitFor(kind, this.#start(kind, parts, options), options.signal);
+  }
+
+  async #runInto(kind: Kind, parts: Partial<Operation>, { output, finish, drop }: Place, options: CallOptions): Promise<Values> {
+    let running: Promise<Uint8Array | undefined> | undefined;
+    try {
+      running = this.#start(kind, { ...parts, output }, options);
+      return finish(await waitFor(kind, running, options.signal));
+    } catch (error) {
+      // An operation whose wait was aborted goes on, and writes its result.
+      void Promise.allSettled([running]).then(drop);
+      throw error;
+    }
+  }
+
+  /** Starts the operation, and returns the bytes of the result if the output has no place of its own. */
+  #start(kind: Kind, parts: Partial<Operation>, options: CallOptions): Promise<Uint8Array | undefined> {
     const { stream, timeout } = checkCall(options);
     checkSignal(kind, options.signal);
-    const operation: Operation = { ...parts, kind, group: this.#group, stream, timeout };
-    return waitFor(kind, this.#engine.run(operation), options.signal);
+    return this.#engine.run({ ...parts, kind, group: this.#group, stream, timeout });
   }
 
   /** Describes the elements of a tensor for an operation. */
@@ -88,13 +114,8 @@ export class Caller {
     return bytesOf(tensor.data);
   }
 
-  /** Returns where the result goes, and a function that then makes the caller's value from it. */
-  result(
-    like: Values,
-    dtype: DType,
-    shape: readonly number[],
-    into: Values | undefined,
-  ): [Result, (bytes: Uint8Array | undefined) => Values] {
+  /** Makes a place for the result. */
+  #result(like: Values, dtype: DType, shape: readonly number[], into: Values | undefined): Place {
     if (into !== undefined) {
       const target = into instanceof Tensor ? into : new Tensor(into, { dtype });
       if (target.dtype !== dtype || target.count !== countOf(shape)) {
@@ -103,11 +124,11 @@ export class Caller {
             'it must have as many elements, of the same dtype',
         );
       }
-      return [{ dtype, shape, at: this.place(target) }, () => into];
+      return { output: { dtype, shape, at: this.place(target) }, finish: () => into, drop: nothing };
     }
     if (like instanceof WasmTensor && this.#engine.memory !== undefined) {
       const made = allocate(this.#engine.memory, dtype, shape);
-      return [{ dtype, shape, at: made.pointer }, () => made];
+      return { output: { dtype, shape, at: made.pointer }, finish: () => made, drop: () => made.free() };
     }
     const facts = factsOf(dtype);
     const finish = (bytes: Uint8Array | undefined): Values => {
@@ -117,7 +138,7 @@ export class Caller {
           : new facts.Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / facts.Array.BYTES_PER_ELEMENT);
       return like instanceof Tensor ? new Tensor(array, { dtype, shape }) : array;
     };
-    return [{ dtype, shape, at: undefined }, finish];
+    return { output: { dtype, shape, at: undefined }, finish, drop: nothing };
   }
 }
 

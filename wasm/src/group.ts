@@ -205,8 +205,7 @@ export class Group {
     const like = this.#caller.plainTensor(dtype, [0]);
     const values = typeof shape === 'number' ? like.data : like;
     const extents = checkedShape(typeof shape === 'number' ? [shape] : shape);
-    const [output, finish] = this.#caller.result(values, dtype, extents, undefined);
-    return finish(await this.#caller.run('recv', { output, peer: checkedRank(source) }, options));
+    return this.#caller.values('recv', values, { shape: extents, like, peer: source }, options);
   }
 
   /** Receives values with the dtype and shape of `like`, whose elements are not read. */

@@ -52,10 +52,9 @@ class PlacedTree {
     if (this.#refused !== 0) return;
     const place = typeof at === 'number' ? at : this.#memory.put(at);
     this.#places.push(place);
-    const [text, extents] = [this.#memory.putText(name), this.#memory.putNumbers(shape)];
-    this.#refused = this.#module._ringlet_tree_add(this.handle, text, factsOf(dtype).number, place, extents, shape.length);
-    this.#memory.release(extents);
-    this.#memory.release(text);
+    this.#refused = this.#memory.lend([name, shape], (text = 0, extents = 0) =>
+      this.#module._ringlet_tree_add(this.handle, text, factsOf(dtype).number, place, extents, shape.length),
+    );
   }
 }
 
@@ -106,8 +105,7 @@ export class GradientCalls {
   }
 
   fsdp(request: FsdpRequest): GradientCall<number | undefined> {
-    const gradients = new PlacedTree(this.#module, this.#memory, request.gradients);
-    const parameters = new PlacedTree(this.#module, this.#memory, request.parameters);
+    const [gradients, parameters] = this.#placeBoth(request);
     let sharding = 0;
     return {
       start: (ticket) => {
@@ -128,15 +126,25 @@ export class GradientCalls {
     };
   }
 
+  #placeBoth({ gradients, parameters }: FsdpRequest): [PlacedTree, PlacedTree] {
+    const first = new PlacedTree(this.#module, this.#memory, gradients);
+    try {
+      return [first, new PlacedTree(this.#module, this.#memory, parameters)];
+    } catch (error) {
+      first.release();
+      throw error;
+    }
+  }
+
   sync({ group, stream, state, values, lacks, step }: SyncRequest): GradientCall<Synced> {
     const tree = new PlacedTree(this.#module, this.#memory, state);
     let sync = 0;
     return {
       start: (ticket) => {
         if (tree.refused) return tree.refused;
-        const text = this.#memory.putText(values);
-        sync = this.#module._ringlet_sync(ticket, group, stream, tree.handle, text, Number(lacks), step);
-        this.#memory.release(text);
+        sync = this.#memory.lend([values], (text = 0) =>
+          this.#module._ringlet_sync(ticket, group, stream, tree.handle, text, Number(lacks), step),
+        );
         return -Math.min(sync, 0);
       },
       finish: (succeeded) => {
@@ -185,10 +193,11 @@ export class GradientCalls {
     const key = [group, model, dpGroup, communicationSize, maxNorm, wire, leastElements, shardWeights?.join()].join(' ');
     const known = this.#shardings.get(key);
     if (known !== undefined) return known;
-    const weights = shardWeights === undefined ? 0 : this.#memory.put(new Uint8Array(Float64Array.from(shardWeights).buffer));
     const [size, least] = [communicationSize, leastElements].map(limitForModule) as [number, number];
-    const made = this.#module._ringlet_fsdp(group, dpGroup, size, maxNorm, wire, weights, feedback, least);
-    if (weights !== 0) this.#memory.release(weights);
+    const weights = shardWeights === undefined ? [] : [Float64Array.from(shardWeights)];
+    const made = this.#memory.lend(weights, (place = 0) =>
+      this.#module._ringlet_fsdp(group, dpGroup, size, maxNorm, wire, place, feedback, least),
+    );
     if (made > 0) this.#shardings.set(key, made);
     return made;
   }
@@ -197,11 +206,9 @@ export class GradientCalls {
   #optimizer({ id, formula, learningRate, numbers, stateDtype }: OptimizerStep): number {
     const known = this.#optimizers.get(id);
     if (known !== undefined) return -this.#module._ringlet_optimizer_set_learning_rate(known, learningRate) || known;
-    const name = this.#memory.putText(formula);
-    const values = this.#memory.put(new Uint8Array(Float64Array.from(numbers).buffer));
-    const made = this.#module._ringlet_optimizer(name, learningRate, values, numbers.length, numberOf(stateDtype));
-    this.#memory.release(values);
-    this.#memory.release(name);
+    const made = this.#memory.lend([formula, Float64Array.from(numbers)], (name = 0, values = 0) =>
+      this.#module._ringlet_optimizer(name, learningRate, values, numbers.length, numberOf(stateDtype)),
+    );
     if (made > 0) this.#optimizers.set(id, made);
     return made;
   }

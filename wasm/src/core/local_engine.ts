@@ -167,9 +167,7 @@ export class LocalEngine implements Engine {
   }
 
   async algorithm(group: number, operation: string, bytes: number): Promise<string | undefined> {
-    const text = this.memory.putText(operation);
-    const name = this.module._ringlet_group_algorithm(group, text, bytes);
-    this.memory.release(text);
+    const name = this.memory.lend([operation], (text = 0) => this.module._ringlet_group_algorithm(group, text, bytes));
     return name === 0 ? undefined : this.memory.text(name);
   }
 

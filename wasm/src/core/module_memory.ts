@@ -50,6 +50,22 @@ export class ModuleMemory implements EngineMemory {
     return numbers === undefined ? 0 : this.put(new Uint8Array(Uint32Array.from(numbers, countForModule).buffer));
   }
 
+  /** Runs `use` with copies of these in the module's memory, which it has until `use` returns or throws. */
+  lend<T>(parts: readonly (string | readonly number[] | Float64Array)[], use: (...pointers: number[]) => T): T {
+    const pointers: number[] = [];
+    try {
+      for (const part of parts) pointers.push(this.#putPart(part));
+      return use(...pointers);
+    } finally {
+      for (const pointer of pointers) this.release(pointer);
+    }
+  }
+
+  #putPart(part: string | readonly number[] | Float64Array): number {
+    if (typeof part === 'string') return this.putText(part);
+    return part instanceof Float64Array ? this.put(new Uint8Array(part.buffer)) : this.putNumbers(part);
+  }
+
   /** Copies the text as UTF-8 with a zero byte at its end; the caller must release it. */
   putText(text: string): number {
     return this.put(encoder.encode(`${text}\0`));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GradientCalls } from '../../src/core/gradient_calls.js';
 import type { RingletModule } from '../../src/core/module.js';
-import type { ModuleMemory } from '../../src/core/module_memory.js';
+import { ModuleMemory } from '../../src/core/module_memory.js';
 import type { FsdpRequest } from '../../src/engine.js';
 
 /** A module that numbers its objects and knows which it still has. */
@@ -36,7 +36,11 @@ class CountingModule {
   }
 }
 
-const memory = { put: () => 1, putText: () => 1, putNumbers: () => 1, release: () => undefined } as unknown as ModuleMemory;
+const memory = {
+  put: () => 1,
+  lend: (parts: unknown[], use: (...pointers: number[]) => unknown) => use(...parts.map(() => 1)),
+  release: () => undefined,
+} as unknown as ModuleMemory;
 
 function requestOf(group: number, optimizer: number, feedback: boolean): FsdpRequest {
   return {
@@ -93,4 +97,44 @@ test('sizes of more than 32 bits stay large on their way to the module', () => {
     [none, 0],
     [none, 0],
   ]);
+});
+
+test('a tree that does not fit into the module leaves nothing in it', () => {
+  const module = new CountingModule();
+  const lent = new Set<number>();
+  let last = 0;
+  let left = 0;
+  const heap = {
+    HEAPU8: new Uint8Array(4096),
+    _ringlet_allocate: (): number => {
+      if (--left < 0) return 0;
+      lent.add(++last);
+      return last;
+    },
+    _ringlet_release: (pointer: number): void => void lent.delete(pointer),
+  };
+  const calls = new GradientCalls(module as unknown as RingletModule, new ModuleMemory(heap as unknown as RingletModule));
+  const leaf = { name: 'w', dtype: 'f32', shape: [1], at: new Uint8Array(4) } as const;
+  const request = { ...requestOf(7, 1, false), gradients: [leaf, leaf], parameters: [leaf], shardWeights: [1] };
+  const step = (): number => {
+    const call = calls.fsdp(request);
+    try {
+      return call.start(1);
+    } finally {
+      call.finish(false);
+    }
+  };
+  for (let blocks = 0; ; ++blocks) {
+    left = blocks;
+    try {
+      step();
+      break;
+    } catch (error) {
+      assert.ok(error instanceof RangeError);
+    }
+    assert.equal(lent.size, 0, `${blocks} blocks`);
+    assert.ok(!module.kinds.includes('tree'), module.kinds);
+  }
+  assert.equal(lent.size, 0);
+  assert.equal(module.kinds, 'fsdp optimizer');
 });

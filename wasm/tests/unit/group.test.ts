@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Engine, Operation, WorldState } from '../../src/engine.js';
+import type { Engine, EngineMemory, Operation, WorldState } from '../../src/engine.js';
+import { AbortError, InvalidArgument, PeerLost } from '../../src/errors.js';
 import { Group } from '../../src/group.js';
 import { SGD } from '../../src/optimizers.js';
 import { Tensor } from '../../src/tensors.js';
@@ -12,7 +13,7 @@ class RecordingEngine implements Engine {
   readonly operations: Operation[] = [];
   readonly seat = { rank: 1, size: 3, guests: 1, elastic: false, epoch: 4 };
   readonly traffic = { sent: 0, received: 0 };
-  readonly memory = undefined;
+  memory: EngineMemory | undefined;
   left: number[] = [];
   forgotten: number[] = [];
   answer: (operation: Operation) => Promise<Uint8Array | undefined> = async ({ output }) =>
@@ -156,6 +157,44 @@ test('a signal ends the wait, and says what goes on', async () => {
   });
   await assert.rejects(group.barrier({ signal: controller.signal }), /barrier was not started/);
   assert.equal(engine.operations.length, 1);
+});
+
+test('a result in the memory of the module is freed where the call fails or nobody waits for it', async () => {
+  const lent = new Set<number>();
+  const buffer = new ArrayBuffer(64);
+  const memory = {
+    buffer,
+    allocate: (): number => {
+      const pointer = 16 * (1 + lent.size);
+      lent.add(pointer);
+      return pointer;
+    },
+    release: (pointer: number): void => void lent.delete(pointer),
+  };
+  const engine = new RecordingEngine();
+  engine.memory = memory;
+  const group = new Group(engine, { group: 7, rank: 1, size: 3 });
+  const input = group.alloc('f32', 2);
+  assert.equal(lent.size, 1);
+  engine.answer = async () => {
+    throw new PeerLost('rank 0 was lost');
+  };
+  for (let call = 0; call < 1000; ++call) {
+    await assert.rejects(group.allSum(input), PeerLost);
+    await assert.rejects(group.allSum(input, { stream: -1 }), InvalidArgument);
+    await assert.rejects(group.allSum(input, { signal: AbortSignal.abort() }), AbortError);
+    assert.equal(lent.size, 1);
+  }
+  let end = (): void => undefined;
+  engine.answer = () => new Promise((resolve) => (end = () => resolve(undefined)));
+  const controller = new AbortController();
+  const waiting = group.allSum(input, { signal: controller.signal });
+  controller.abort();
+  await assert.rejects(waiting, AbortError);
+  assert.equal(lent.size, 2, 'the operation goes on, and writes there');
+  end();
+  await new Promise(setImmediate);
+  assert.equal(lent.size, 1);
 });
 
 test('a group is left once', async () => {
