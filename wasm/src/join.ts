@@ -54,7 +54,8 @@ interface Joining {
 
 /** Joins on a platform, with the module that `factory` makes. */
 export async function joinOn(platform: Platform, factory: ModuleFactory, options: JoinOptions): Promise<Group> {
-  const again = joinWith((anew) => joinOn(platform, factory, anew), options);
+  // Groups formed anew are joined by these same options too: what a join adds to them must not add up.
+  const again: Join = joinWith((anew) => start(platform, factory, anew, requestOf(platform, anew), again), options);
   return start(platform, factory, options, requestOf(platform, options), again);
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker as NodeWorker } from 'node:worker_threads';
+import type { Progress } from '../../src/engine.js';
 import type { Group } from '../../src/group.js';
 import { nodeChannel } from '../../src/node_platform.js';
 import { joinOn, type JoinOptions } from '../../src/join.js';
@@ -182,4 +183,38 @@ test('a Worker holds one group in its life; a function makes others', async () =
   assert.equal(made.length, 3);
   // Pages ask their Workers until then whether they are there.
   await Promise.all(groups.map((group) => group.leave()));
+});
+
+/** Makes Workers each of which joins a world that goes on, and says at once that it has failed. */
+function makeFailing(): Worker {
+  const worker = new PagesWorker();
+  const failure = { code: 'peer_lost', message: 'rank 0 was lost', rank: 0 } as const;
+  const tell = (progress: Progress): void => worker.say({ kind: 'progress', progress });
+  worker.hear = (message) => {
+    const { kind, id } = message as Request;
+    queueMicrotask(() => {
+      if (kind === 'join') tell({ kind: 'knocking' });
+      if (kind === 'join') tell({ kind: 'joined', rank: 1, size: 2, guests: 1, elastic: true, epoch: 0 });
+      const state = { failure, lineage: 1n, doors: ['a:1'] };
+      worker.say({ kind: 'done', id, value: kind === 'join' ? { group: 1, rank: 1, size: 2 } : state });
+      if (kind === 'join') tell({ kind: 'failed', failure });
+    });
+  };
+  return worker as unknown as Worker;
+}
+
+test('onProgress is called in the same way however often the group was formed anew', async () => {
+  const depths: number[] = [];
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = Infinity;
+  const onProgress = ({ kind }: Progress): void => {
+    if (kind === 'knocking') depths.push(new Error().stack?.split('\n').length ?? 0);
+  };
+  const options = { url: 'http://127.0.0.1:1/', dedicatedWorker: makeFailing, onProgress };
+  let group = await joinOn({ name: 'test' } as Platform, (() => undefined) as never, options);
+  for (let time = 0; time < 4; ++time) group = (await group.reform()).world;
+  Error.stackTraceLimit = stackTraceLimit;
+  assert.equal(depths.length, 5);
+  assert.deepEqual(new Set(depths.slice(1)).size, 1, `${depths}`);
+  await group.leave();
 });
