@@ -50,10 +50,15 @@ export function tokenOf(fragment: string): string | undefined {
   const encoded = /(?:^#?|&)token=([^&]+)/.exec(fragment)?.[1];
   if (encoded === undefined) return undefined;
   try {
-    return decodeURIComponent(encoded);
+    return trimToken(decodeURIComponent(encoded)) || undefined;
   } catch {
     return encoded;
   }
+}
+
+/** Leaves out the white space around a token that was pasted or read from a file, as native ranks do (native/token.cpp). */
+export function trimToken(token: string): string {
+  return token.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
 }
 
 /** Returns a fragment's setting for encryption ("&encrypt=off"); undefined if it has none. */

@@ -1,4 +1,4 @@
-import { parseAddress } from './addresses.js';
+import { parseAddress, trimToken } from './addresses.js';
 import { LocalEngine, type ModuleFactory } from './core/local_engine.js';
 import { longestTimeout } from './core/timeouts.js';
 import type { Engine, JoinRequest, Membership, Progress } from './engine.js';
@@ -15,7 +15,10 @@ import type { WasmSource } from './wasm_source.js';
 export interface JoinOptions {
   /** The link that `ringlet serve` prints (http://192.168.1.5:4711/#token=...), or ws://host:port. */
   readonly url: string | URL;
-  /** The secret that every member of the group knows; unset: the one in the link's fragment, or none. */
+  /**
+   * The secret that every member of the group knows, without white space around it, which is left out; unset: the one in the link's
+   * fragment, or none.
+   */
   readonly token?: string | undefined;
   /**
    * Whether links are encrypted, which must be the same on all ranks; unset: the link's setting ("&encrypt=off"), or else encrypted if
@@ -136,12 +139,20 @@ export function requestOf(platform: Platform, options: JoinOptions): JoinRequest
     host: address.host,
     port: address.port,
     secure: address.secure,
-    token: options.token ?? address.token ?? '',
+    token: tokenOf(options.token) ?? address.token ?? '',
     encrypt: options.encrypt ?? address.encrypt,
     name: options.name ?? platform.name,
     connectTimeout: checkedTime('connectTimeout', options.connectTimeout),
     operationTimeout: checkedTime('operationTimeout', options.operationTimeout),
   };
+}
+
+function tokenOf(given: string | undefined): string | undefined {
+  if (given === undefined || given === '') return given;
+  const token = trimToken(given);
+  // It would be taken for none, and the links would not be encrypted.
+  if (token === '') throw new InvalidArgument('the token is nothing but white space; `ringlet token` makes one');
+  return token;
 }
 
 function checkedTime(name: string, time: number | undefined): number | undefined {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encryptOf, parseAddress, tokenOf } from '../../src/addresses.js';
+import { requestOf } from '../../src/join.js';
+import type { Platform } from '../../src/platform.js';
 
 test('links and WebSocket addresses say where to join', () => {
   assert.deepEqual(parseAddress('http://192.168.1.5:4711/#token=a%2Bb+c='), {
@@ -43,6 +45,8 @@ test('a fragment may hold a token', () => {
   assert.equal(tokenOf('#token='), undefined);
   assert.equal(tokenOf(''), undefined);
   assert.equal(tokenOf('#token=%'), '%');
+  assert.equal(tokenOf('#token=%20x%0D%0A'), 'x');
+  assert.equal(tokenOf('#token=%20%0A'), undefined);
 });
 
 test('a fragment may say whether links are encrypted', () => {
@@ -50,4 +54,13 @@ test('a fragment may say whether links are encrypted', () => {
   assert.equal(encryptOf('#encrypt=on&token=x'), true);
   assert.equal(encryptOf('#token=x'), undefined);
   assert.equal(encryptOf('#encrypt=maybe'), undefined);
+});
+
+test('a token that was pasted or read from a file loses the white space around it', () => {
+  const tokenIn = (token?: string): string => requestOf({ name: 'test' } as Platform, { url: 'http://localhost/#token=link', token }).token;
+  assert.equal(tokenIn('a token of a file\r\n'), 'a token of a file');
+  assert.equal(tokenIn('\t pasted '), 'pasted');
+  assert.equal(tokenIn(), 'link');
+  assert.equal(tokenIn(''), '');
+  assert.throws(() => tokenIn(' \n'), { name: 'InvalidArgument', message: /nothing but white space/ });
 });
