@@ -167,13 +167,15 @@ export class LocalEngine implements Engine {
   }
 
   async algorithm(group: number, operation: string, bytes: number): Promise<string | undefined> {
+    this.#checkGroup(group);
     const name = this.memory.lend([operation], (text = 0) => this.module._ringlet_group_algorithm(group, text, bytes));
     return name === 0 ? undefined : this.memory.text(name);
   }
 
   async placement(group: number): Promise<Placement> {
+    this.#checkGroup(group);
     const size = this.module._ringlet_group_size(group);
-    const ring = Array.from({ length: Math.max(size, 0) }, (_, place) => this.module._ringlet_group_along_ring(group, 0, place));
+    const ring = Array.from({ length: size }, (_, place) => this.module._ringlet_group_along_ring(group, 0, place));
     const text = this.module._ringlet_group_placement(group);
     return { ring, text: text === 0 ? '' : this.memory.text(text) };
   }
@@ -324,6 +326,13 @@ export class LocalEngine implements Engine {
   /** Why nothing can be started any more; undefined as long as something can. */
   get #end(): Completion | undefined {
     return this.#closing === undefined ? this.#failure : left;
+  }
+
+  /** Throws why the module knows nothing of the group any more. */
+  #checkGroup(group: number): void {
+    if (this.#closing !== undefined) throw this.#cancelled();
+    if (this.#failure !== undefined) throw toError(failureOf(this.#failure.code, this.#failure.text, this.#failure.rank));
+    if (this.module._ringlet_group_size(group) < 0) throw new InvalidArgument('this group has been left');
   }
 
   #idle(group: number): Promise<void> {

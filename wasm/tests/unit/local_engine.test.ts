@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LocalEngine } from '../../src/core/local_engine.js';
+import type { JoinRequest } from '../../src/engine.js';
 import type { RingletModule } from '../../src/core/module.js';
 import type { Platform } from '../../src/platform.js';
 
@@ -19,7 +20,19 @@ class TimedModule {
     return this.#last;
   };
   _ringlet_release = (pointer: number): void => void this.lent.delete(pointer);
-  _ringlet_group_leave = (): number => 0;
+  _ringlet_world_of_one = (): number => 5;
+  _ringlet_world_group = (): number => 1;
+  _ringlet_leave = (): number => 6;
+  _ringlet_error_rank = (): number => -1;
+  _ringlet_error_text = (): number => 0;
+  _ringlet_bytes_sent = (): number => 0;
+  _ringlet_bytes_received = (): number => 0;
+  readonly groups = new Set([1, 2]);
+  _ringlet_group_size = (group: number): number => (this.groups.has(group) ? 1 : -1);
+  _ringlet_group_along_ring = (): number => 0;
+  _ringlet_group_placement = (): number => 8;
+  _ringlet_group_algorithm = (): number => 0;
+  _ringlet_group_leave = (group: number): number => Number(!this.groups.delete(group));
   _ringlet_group_rank = (): number => 0;
   _ringlet_vote = (_ticket: number, _group: number, timeout: number): number => this.#note(timeout);
   _ringlet_split = (_ticket: number, _group: number, _stream: number, timeout: number): number => this.#note(timeout);
@@ -76,4 +89,22 @@ test('shapes of more than 32 bits are refused, and leave the group usable', asyn
   assert.equal(module.lent.size, 0);
   // Would wait for an operation that never ends.
   await engine.leave(1);
+});
+
+test('a group that has been left says so whatever it is asked', async () => {
+  const module = new TimedModule();
+  const engine = await engineWith(module);
+  await engine.join({ port: 0 } as JoinRequest);
+  assert.deepEqual((await engine.placement(2)).ring, [0]);
+  assert.equal(await engine.algorithm(2, 'nothing', 4), undefined);
+  await engine.leave(2);
+  const part = { name: 'InvalidArgument', message: /has been left/ };
+  await assert.rejects(engine.placement(2), part);
+  await assert.rejects(engine.algorithm(2, 'all_reduce', 4), part);
+  await engine.leave(1);
+  const world = { name: 'Cancelled', message: /has been left; join again/ };
+  for (const group of [1, 2]) {
+    await assert.rejects(engine.placement(group), world);
+    await assert.rejects(engine.algorithm(group, 'all_reduce', 4), world);
+  }
 });
