@@ -19,7 +19,7 @@ export interface BlockWire {
   readonly leastElements?: number | undefined;
 }
 
-/** Options for averaging gradients. */
+/** Options for averaging gradients. Each of the operations that it consists of has the group's `operationTimeout`. */
 export interface AverageOptions extends Omit<CallOptions, 'timeout'> {
   /** Bytes of gradients that are moved together, by default 32 MiB; 0 or less: each tensor by itself. */
   readonly allReduceSize?: number | undefined;
@@ -32,7 +32,7 @@ export interface AverageOptions extends Omit<CallOptions, 'timeout'> {
   readonly weight?: number | undefined;
 }
 
-/** Options of an FSDP step. */
+/** Options of an FSDP step. Each of the operations that it consists of has the group's `operationTimeout`. */
 export interface FsdpOptions extends Omit<CallOptions, 'timeout'> {
   /** Bytes of gradients, or of parameters, that are moved together, by default 32 MiB; 0 or less: each tensor by itself. */
   readonly communicationSize?: number | undefined;
