@@ -1,4 +1,5 @@
 export type { CallOptions, ValueOptions } from './calls.js';
+export type { DedicatedWorker } from './dedicated_worker.js';
 export type { DType, ReduceOp, TypedArray } from './dtypes.js';
 export type { ElasticTrainerOptions, MembershipChange, Step, StepFunction, TrainingPlan } from './elastic.js';
 export type { Placement, Progress, Seat, Traffic } from './engine.js';

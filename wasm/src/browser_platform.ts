@@ -1,6 +1,9 @@
+import { InvalidArgument } from './errors.js';
+import type { DedicatedWorker } from './dedicated_worker.js';
 import type { Platform, Socket } from './platform.js';
 import type { Channel } from './remote/messages.js';
 import { browserChannel } from './remote/worker_channel.js';
+import { describe } from './tensors.js';
 import type { WasmSource } from './wasm_source.js';
 
 // The module is compiled only once, however many groups are joined.
@@ -27,6 +30,10 @@ export const browserPlatform: Platform = {
   },
   startWorker(): Channel {
     return browserChannel(new Worker(new URL('./worker.js', import.meta.url), { type: 'module' }));
+  },
+  connect(worker: DedicatedWorker): Channel {
+    if (worker instanceof Worker) return browserChannel(worker);
+    throw new InvalidArgument(`dedicatedWorker is ${describe(worker)}; give true, a Worker, or a function that makes one`);
   },
 };
 

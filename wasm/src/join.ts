@@ -1,6 +1,7 @@
 import { parseAddress, trimToken } from './addresses.js';
 import { LocalEngine, type ModuleFactory } from './core/local_engine.js';
 import { longestTimeout } from './core/timeouts.js';
+import type { DedicatedWorker } from './dedicated_worker.js';
 import type { Engine, JoinRequest, Membership, Progress } from './engine.js';
 import { AbortError, InvalidArgument } from './errors.js';
 import { Group } from './group.js';
@@ -8,7 +9,6 @@ import type { Platform } from './platform.js';
 import { type Join, joinWith, Succession } from './reform.js';
 import type { Channel } from './remote/messages.js';
 import { RemoteEngine } from './remote/remote_engine.js';
-import { browserChannel } from './remote/worker_channel.js';
 import type { WasmSource } from './wasm_source.js';
 
 /** Options for joining a group. */
@@ -36,7 +36,7 @@ export interface JoinOptions {
    * give a function that makes one where the group is to be joined again. An error in it that nobody catches, its end, and a minute without
    * an answer end its world, with an error of code `io_error`.
    */
-  readonly dedicatedWorker?: boolean | Worker | (() => Worker) | undefined;
+  readonly dedicatedWorker?: boolean | DedicatedWorker | (() => DedicatedWorker) | undefined;
   /** Milliseconds within which rank 0 must give this rank a seat, by default 60,000. Rank 0 decides how long all wait for the last rank. */
   readonly connectTimeout?: number | undefined;
   /** Milliseconds that an operation may take from its start, by default 600,000. */
@@ -55,14 +55,14 @@ interface Joining {
   close(): Promise<void>;
 }
 
-/** Joins on a platform, with the module that `factory` makes. */
+/** @internal Joins on a platform, with the module that `factory` makes. */
 export async function joinOn(platform: Platform, factory: ModuleFactory, options: JoinOptions): Promise<Group> {
   // Groups formed anew are joined by these same options too: what a join adds to them must not add up.
   const again: Join = joinWith((anew) => start(platform, factory, anew, requestOf(platform, anew), again), options);
   return start(platform, factory, options, requestOf(platform, options), again);
 }
 
-/** Makes a group of this side alone. */
+/** @internal Makes a group of this side alone. */
 export function aloneOn(platform: Platform, factory: ModuleFactory, options: AloneOptions): Promise<Group> {
   const none = { connectTimeout: undefined, operationTimeout: undefined };
   return start(platform, factory, options, { host: '', port: 0, secure: false, token: '', encrypt: false, name: platform.name, ...none });
@@ -121,18 +121,19 @@ function joinRemotely(
 }
 
 // Each has held a group.
-const used = new WeakSet<Worker>();
+const used = new WeakSet<DedicatedWorker>();
 
-function workerChannel(platform: Platform, given: true | Worker | (() => Worker)): Channel {
+function workerChannel(platform: Platform, given: true | DedicatedWorker | (() => DedicatedWorker)): Channel {
   if (given === true) return platform.startWorker();
   const worker = typeof given === 'function' ? given() : given;
   if (used.has(worker))
     throw new InvalidArgument('this Worker has ended with the group that it held; give a function that makes a new one');
+  const channel = platform.connect(worker);
   used.add(worker);
-  return browserChannel(worker);
+  return channel;
 }
 
-/** Turns the options into a request; throws `InvalidArgument` if they are not valid. */
+/** @internal Turns the options into a request; throws `InvalidArgument` if they are not valid. */
 export function requestOf(platform: Platform, options: JoinOptions): JoinRequest {
   const address = parseAddress(options.url);
   return {

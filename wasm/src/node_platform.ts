@@ -1,8 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import { WebSocket } from 'ws';
+import { InvalidArgument } from './errors.js';
+import type { DedicatedWorker } from './dedicated_worker.js';
 import type { Platform, Socket } from './platform.js';
 import type { Channel } from './remote/messages.js';
+import { describe } from './tensors.js';
 import type { WasmSource } from './wasm_source.js';
 
 export const nodePlatform: Platform = {
@@ -16,12 +19,18 @@ export const nodePlatform: Platform = {
   async compile(source: WasmSource | undefined): Promise<WebAssembly.Module> {
     if (source instanceof WebAssembly.Module) return source;
     if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(source as BufferSource);
-    const url = source ?? new URL('./ringlet.wasm', import.meta.url);
+    const url = (source as string | URL | undefined) ?? new URL('./ringlet.wasm', import.meta.url);
     const isRemote = /^https?:/.test(url.toString());
     return WebAssembly.compile(isRemote ? await (await fetch(url)).arrayBuffer() : await readFile(fileOf(url)));
   },
   startWorker(): Channel {
     return nodeChannel(new Worker(new URL('./worker-node.js', import.meta.url)));
+  },
+  connect(worker: DedicatedWorker): Channel {
+    if (worker instanceof Worker) return nodeChannel(worker);
+    throw new InvalidArgument(
+      `dedicatedWorker is ${describe(worker)}; give true, a Worker of node:worker_threads, or a function that makes one`,
+    );
   },
 };
 

@@ -1,3 +1,4 @@
+import type { DedicatedWorker } from './dedicated_worker.js';
 import type { Channel } from './remote/messages.js';
 import type { WasmSource } from './wasm_source.js';
 
@@ -19,6 +20,8 @@ export interface Platform {
   compile(source: WasmSource | undefined): Promise<WebAssembly.Module>;
   /** Starts the package's Worker. */
   startWorker(): Channel;
+  /** Makes the channel to a Worker that the program has started. Throws `InvalidArgument` if it is none of this platform. */
+  connect(worker: DedicatedWorker): Channel;
   /** The name of this side, for people, used if the caller gives none. */
   readonly name: string;
 }

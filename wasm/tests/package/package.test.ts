@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import * as esbuild from 'esbuild';
 import type { Browser } from 'playwright-core';
 import * as vite from 'vite';
@@ -106,21 +107,42 @@ test('it and the page have the licences of the packages that are bundled into th
   }
 });
 
-test('its types are complete', () => {
-  const options = {
-    compilerOptions: { strict: true, noEmit: true, target: 'ES2022', module: 'NodeNext', lib: ['ES2022', 'DOM'], types: [] },
-    files: ['check.ts'],
-  };
-  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(options));
-  execFileSync(process.execPath, [join(modules, 'typescript/bin/tsc'), '-p', project], { stdio: 'inherit' });
+test('its types are complete, for pages and, without those of the DOM, for Node', () => {
+  writeFileSync(
+    join(project, 'page.ts'),
+    "import type { JoinOptions } from 'ringlet';\nexport const made: JoinOptions['dedicatedWorker'] = () => new Worker('own.js');\n",
+  );
+  writeFileSync(
+    join(project, 'threads.ts'),
+    `import { Worker } from 'node:worker_threads';\n${readFileSync(join(project, 'page.ts'), 'utf8')}`,
+  );
+  for (const [file, lib, types] of [
+    ['page.ts', ['ES2022', 'DOM'], []],
+    ['threads.ts', ['ES2022'], ['node']],
+  ] as const) {
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      target: 'ES2022',
+      module: 'NodeNext',
+      lib,
+      types,
+      typeRoots: [join(modules, '@types')],
+    };
+    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['check.ts', file] }));
+    execFileSync(process.execPath, [join(modules, 'typescript/bin/tsc'), '-p', project], { stdio: 'inherit' });
+  }
 });
 
-test('Node runs it, in its own thread and with a Worker', async () => {
+test('Node runs it, in its own thread, with a Worker, and with one of the program', async () => {
   const output = join(project, 'check.js');
   await esbuild.build({ entryPoints: [join(project, 'check.ts')], outfile: output, format: 'esm' });
   const { check } = (await import(output)) as { check(options: object): Promise<string> };
   assert.equal(await check({}), expected);
   assert.equal(await check({ dedicatedWorker: true }), expected);
+  const own = join(project, 'own.mjs');
+  writeFileSync(own, "import 'ringlet/worker';\n");
+  assert.equal(await check({ dedicatedWorker: () => new Worker(own) }), expected);
 });
 
 test('bundled by esbuild it runs in a browser', async () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Worker as NodeWorker } from 'node:worker_threads';
 import type { Progress } from '../../src/engine.js';
 import type { Group } from '../../src/group.js';
-import { nodeChannel } from '../../src/node_platform.js';
+import { nodeChannel, nodePlatform } from '../../src/node_platform.js';
 import { joinOn, type JoinOptions } from '../../src/join.js';
 import type { Platform } from '../../src/platform.js';
 import type { Channel, Reply, Request } from '../../src/remote/messages.js';
@@ -160,8 +160,9 @@ test('a Worker of Node that has ended without an error is noticed', { timeout: 3
   await engine.close();
 });
 
+const withWorkers = { name: 'test', connect: (worker) => browserChannel(worker as Worker) } as Platform;
+
 test('a Worker holds one group in its life; a function makes others', async () => {
-  const platform = { name: 'test' } as Platform;
   const made: EventTarget[] = [];
   const make = (): Worker => {
     const worker = Object.assign(new EventTarget(), {
@@ -175,7 +176,7 @@ test('a Worker holds one group in its life; a function makes others', async () =
     return worker as unknown as Worker;
   };
   const join = (dedicatedWorker: JoinOptions['dedicatedWorker']): Promise<Group> =>
-    joinOn(platform, (() => undefined) as never, { url: 'http://127.0.0.1:1/', dedicatedWorker });
+    joinOn(withWorkers, (() => undefined) as never, { url: 'http://127.0.0.1:1/', dedicatedWorker });
   const one = make();
   const groups = [await join(one)];
   await assert.rejects(join(one), { code: 'invalid_argument', message: /give a function/ });
@@ -211,10 +212,21 @@ test('onProgress is called in the same way however often the group was formed an
     if (kind === 'knocking') depths.push(new Error().stack?.split('\n').length ?? 0);
   };
   const options = { url: 'http://127.0.0.1:1/', dedicatedWorker: makeFailing, onProgress };
-  let group = await joinOn({ name: 'test' } as Platform, (() => undefined) as never, options);
+  let group = await joinOn(withWorkers, (() => undefined) as never, options);
   for (let time = 0; time < 4; ++time) group = (await group.reform()).world;
   Error.stackTraceLimit = stackTraceLimit;
   assert.equal(depths.length, 5);
   assert.deepEqual(new Set(depths.slice(1)).size, 1, `${depths}`);
   await group.leave();
+});
+
+test('what is no Worker of the platform is refused', async () => {
+  const join = (dedicatedWorker: unknown): Promise<unknown> =>
+    joinOn(nodePlatform, (() => undefined) as never, { url: 'http://127.0.0.1:1/', dedicatedWorker: dedicatedWorker as never });
+  for (const [given, kind] of [
+    [new PagesWorker(), 'an object of class PagesWorker'],
+    ['worker.js', 'the string worker.js'],
+    [() => undefined, 'undefined'],
+  ] as const)
+    await assert.rejects(join(given), { name: 'InvalidArgument', message: new RegExp(`is ${kind}; give true, a Worker of node`) });
 });
