@@ -28,6 +28,17 @@ export const browserPlatform: Platform = {
     compiling.catch(() => compiled.delete(url));
     return compiling;
   },
+  onUncaught(handler: () => void): () => void {
+    // On a page it may be another script's, and a person sees what goes on. A Worker has nothing but its program.
+    if (typeof document !== 'undefined') return () => undefined;
+    const types = ['error', 'unhandledrejection'] as const;
+    // Waits for the program's own listeners.
+    const hear = (event: Event): void => void setTimeout(() => event.defaultPrevented || handler());
+    for (const type of types) addEventListener(type, hear);
+    return () => {
+      for (const type of types) removeEventListener(type, hear);
+    };
+  },
   startWorker(): Channel {
     return browserChannel(new Worker(new URL('./worker.js', import.meta.url), { type: 'module' }));
   },

@@ -23,6 +23,8 @@ export const nodePlatform: Platform = {
     const isRemote = /^https?:/.test(url.toString());
     return WebAssembly.compile(isRemote ? await (await fetch(url)).arrayBuffer() : await readFile(fileOf(url)));
   },
+  // Node ends the thread itself, and with it the links.
+  onUncaught: () => () => undefined,
   startWorker(): Channel {
     return nodeChannel(new Worker(new URL('./worker-node.js', import.meta.url)));
   },

@@ -22,6 +22,11 @@ export interface Platform {
   startWorker(): Channel;
   /** Makes the channel to a Worker that the program has started. Throws `InvalidArgument` if it is none of this platform. */
   connect(worker: DedicatedWorker): Channel;
+  /**
+   * Calls the handler at each error that nobody catches, unless the program prevents its default, where nothing else would end the program
+   * or tell anyone. Returns a function that ends this.
+   */
+  onUncaught(handler: () => void): () => void;
   /** The name of this side, for people, used if the caller gives none. */
   readonly name: string;
 }

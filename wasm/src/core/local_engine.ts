@@ -54,6 +54,7 @@ export class LocalEngine implements Engine {
   readonly #order = new StreamOrder();
   readonly #gradients: GradientCalls;
   readonly #onProgress: (progress: Progress) => void;
+  readonly #stopWatching: () => void;
   // The operations under way of each group, because a group that still has some cannot be left.
   readonly #busy = new Map<number, { count: number; idle: (() => void)[] }>();
   #seat: Seat = { rank: -1, size: 0, guests: 0, elastic: false, epoch: 0 };
@@ -86,7 +87,9 @@ export class LocalEngine implements Engine {
     },
   };
 
-  private constructor(module: RingletModule, onProgress: (progress: Progress) => void) {
+  private constructor(platform: Platform, module: RingletModule, onProgress: (progress: Progress) => void) {
+    // A program that an error has ended would keep its seat, and the others would wait for it.
+    this.#stopWatching = platform.onUncaught(() => void this.close());
     this.module = module;
     this.memory = new ModuleMemory(module);
     this.#gradients = new GradientCalls(module, this.memory);
@@ -116,7 +119,7 @@ export class LocalEngine implements Engine {
         },
       }).then(resolve, reject);
     });
-    engine = new LocalEngine(module, onProgress);
+    engine = new LocalEngine(platform, module, onProgress);
     return engine;
   }
 
@@ -313,6 +316,7 @@ export class LocalEngine implements Engine {
   }
 
   #leaveWorld(): Promise<void> {
+    this.#stopWatching();
     void this.traffic;
     this.#leaving ??= this.#tickets
       .open(

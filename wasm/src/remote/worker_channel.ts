@@ -40,7 +40,7 @@ export function browserChannel(worker: Worker): Channel {
 /** The part of a Worker's global scope that is used here; the types for pages do not have it. */
 export interface WorkerScope {
   postMessage(message: unknown, transfer: Transferable[]): void;
-  addEventListener(type: 'message' | 'messageerror', handler: (event: MessageEvent) => void): void;
+  addEventListener(type: 'message' | 'messageerror' | 'unhandledrejection', handler: (event: MessageEvent) => void): void;
 }
 
 /** Makes the Worker's own end of the channel. */
@@ -49,9 +49,12 @@ export function scopeChannel(scope: WorkerScope): Channel {
     post: (message, transfer) => scope.postMessage(message, [...transfer]),
     onMessage: (handler) => {
       scope.addEventListener('message', ({ data }) => (data === question ? scope.postMessage(answer, []) : handler(data as never)));
-      // An error that nobody catches is reported to the page, which would wait for an answer otherwise.
+      // Browsers report to the page, which would wait for an answer otherwise, only what is thrown.
       scope.addEventListener('messageerror', () => {
         throw new Error('a message could not be read');
+      });
+      scope.addEventListener('unhandledrejection', (event) => {
+        throw (event as unknown as PromiseRejectionEvent).reason;
       });
     },
     onFailure: () => undefined,

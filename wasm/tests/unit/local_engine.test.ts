@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { browserPlatform } from '../../src/browser_platform.js';
 import { LocalEngine } from '../../src/core/local_engine.js';
 import type { JoinRequest } from '../../src/engine.js';
 import type { RingletModule } from '../../src/core/module.js';
@@ -39,10 +40,10 @@ class TimedModule {
   _ringlet_collective = (_ticket: number, _group: number, _stream: number, timeout: number): number => this.#note(timeout);
 }
 
-async function engineWith(module: TimedModule): Promise<LocalEngine> {
+async function engineWith(module: TimedModule, onUncaught: Platform['onUncaught'] = () => () => undefined): Promise<LocalEngine> {
   // A module without any imports or exports.
   const empty = await WebAssembly.compile(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0));
-  const platform = { compile: async () => empty } as unknown as Platform;
+  const platform = { compile: async () => empty, onUncaught } as unknown as Platform;
   return LocalEngine.make(
     platform,
     async () => module as unknown as RingletModule,
@@ -107,4 +108,34 @@ test('a group that has been left says so whatever it is asked', async () => {
     await assert.rejects(engine.placement(group), world);
     await assert.rejects(engine.algorithm(group, 'all_reduce', 4), world);
   }
+});
+
+test('an error that nobody catches ends the groups of a Worker, and neither those of a page nor one that the program handles', async () => {
+  const scope = new EventTarget();
+  const { addEventListener, removeEventListener } = scope;
+  Object.assign(globalThis, { addEventListener: addEventListener.bind(scope), removeEventListener: removeEventListener.bind(scope) });
+  const fail = async (type: string): Promise<void> => {
+    scope.dispatchEvent(new Event(type, { cancelable: true }));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  const join = async (): Promise<LocalEngine> => {
+    const engine = await engineWith(new TimedModule(), browserPlatform.onUncaught);
+    await engine.join({ port: 0 } as JoinRequest);
+    return engine;
+  };
+  for (const type of ['error', 'unhandledrejection']) {
+    const engine = await join();
+    const handle = (event: Event): void => event.preventDefault();
+    scope.addEventListener(type, handle);
+    await fail(type);
+    await engine.placement(1);
+    scope.removeEventListener(type, handle);
+    await fail(type);
+    await assert.rejects(engine.placement(1), { name: 'Cancelled' });
+  }
+  Object.assign(globalThis, { document: {} });
+  const engine = await join();
+  await fail('error');
+  await engine.placement(1);
+  for (const name of ['document', 'addEventListener', 'removeEventListener']) Reflect.deleteProperty(globalThis, name);
 });
