@@ -19,6 +19,7 @@ namespace ringlet {
 
 class ElasticShards;
 class ElasticTrainer;
+class OuterTrainer;
 
 /// What a trainer says when its ranks have become others.
 struct MembershipChange {
@@ -163,6 +164,7 @@ class ElasticTrainer {
   Checkpoint& state() noexcept;
 
  private:
+  friend class OuterTrainer;
   friend class Step;
   struct State;
   std::unique_ptr<State> state_;

@@ -20,8 +20,9 @@ namespace {
 
 constexpr std::uint64_t kOnlyAtTheEnd = ~std::uint64_t{0};
 
-std::string describe(const TrainingTerms& terms) {
-  std::string text = fmt::format("{} steps of {} samples", terms.steps, terms.batch);
+std::string describe(const TrainingTerms& terms, bool of_averages) {
+  const std::string text =
+      of_averages ? fmt::format("{} averages", terms.steps) : fmt::format("{} steps of {} samples", terms.steps, terms.batch);
   if (terms.saves_every == 0) return text + " without checkpoints";
   const std::string when = terms.saves_every == kOnlyAtTheEnd ? "at the end" : fmt::format("every {} steps", terms.saves_every);
   return fmt::format("{} with a checkpoint {}, of which it keeps {}", text, when, terms.keeps);
@@ -73,7 +74,7 @@ void ElasticTrainer::State::require_same_plan() const {
   const auto difference = compare_terms(entered);
   if (!difference) return;
   const auto text = [&](int rank) {
-    return fmt::format("rank {} is to train {}", rank, describe(entered[static_cast<std::size_t>(rank)].terms));
+    return fmt::format("rank {} is to train {}", rank, describe(entered[static_cast<std::size_t>(rank)].terms, is_outer));
   };
   throw MismatchError(
       {Errc::mismatch,

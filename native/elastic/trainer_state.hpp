@@ -60,6 +60,7 @@ struct ElasticTrainer::State {
   ElasticShards::State* const shards;  // null: all state is whole
   const ElasticTrainerOptions options;
   const MinRanks min_ranks;
+  bool is_outer = false;  // it is an OuterTrainer's: each step is an average
   TrainingPlan plan;
   int least_ranks = 1;  // the most that a native rank's min_ranks demands
   std::uint64_t step = 0;

@@ -12,6 +12,7 @@
 
 #include "core/base/refuse.hpp"
 #include "native/agreement.hpp"
+#include "native/elastic/trainer_state.hpp"
 #include "native/elastic/world_averages.hpp"
 #include "native/outer/check_outer.hpp"
 #include "native/outer/fragment.hpp"
@@ -241,6 +242,7 @@ void OuterTrainer::State::apply(const UnderWay& under_way) {
 OuterTrainer::OuterTrainer(Group world, const Tree& parameters, OuterTrainerOptions options) {
   native::check_outer(parameters, options);
   state_ = std::make_unique<State>(std::move(world), parameters, std::move(options));
+  state_->trainer.state_->is_outer = true;
 }
 OuterTrainer::~OuterTrainer() = default;
 

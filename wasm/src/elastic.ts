@@ -77,17 +77,6 @@ const toldNames = ['isSettled', 'step', 'saved', 'isSharded', 'minRanks', 'steps
 type Told = Readonly<Record<(typeof toldNames)[number], bigint>>;
 const noneTold: Told = { isSettled: 0n, step: 0n, saved: 0n, isSharded: 0n, minRanks: 0n, steps: 0n, batch: 0n, savesEvery: 0n, keeps: 0n };
 
-/** The plan that counts is that of the ranks whose training has begun, or of rank 0. */
-function requireSamePlan(natives: readonly Told[], plan: TrainingPlan, own: number): void {
-  const right = natives.find(({ isSettled }) => isSettled !== 0n) ?? natives[0];
-  if (right === undefined || (right.steps === BigInt(plan.steps) && right.batch === BigInt(plan.batch))) return;
-  throw new MismatchError(
-    `the ranks' plans differ: the native ranks are to train ${right.steps} steps of ${right.batch} samples, and this side, ` +
-      `rank ${own}, is to train ${plan.steps} steps of ${plan.batch}; give all the same`,
-    own,
-  );
-}
-
 /** Why a world has ended, and when this side learnt it. */
 interface Loss {
   readonly cause: RingletError;
@@ -216,7 +205,7 @@ export class ElasticLoop {
     const natives = await this.#tell(world, plan);
     if (natives.some(({ isSharded }) => isSharded !== 0n))
       throw new InvalidArgument('the native ranks keep state in shards (ElasticFsdp, ElasticFullyShard), and browsers hold none of them');
-    requireSamePlan(natives, plan, world.rank);
+    this.#requireSamePlan(natives, plan, world.rank);
     this.#isShort = world.world.elastic && natives.some(({ minRanks }) => BigInt(natives.length) < minRanks);
     // The native ranks form a group of their own.
     if (world.world.guests > 0) await world.split(-1, -1, { stream });
@@ -243,6 +232,22 @@ export class ElasticLoop {
       const entries = toldNames.map((name, place) => [name, told[rank * toldNames.length + place] ?? 0n]);
       return { ...noneTold, ...Object.fromEntries(entries) };
     });
+  }
+
+  /** The plan that counts is that of the ranks whose training has begun, or of rank 0. */
+  #requireSamePlan(natives: readonly Told[], plan: TrainingPlan, own: number): void {
+    const right = natives.find(({ isSettled }) => isSettled !== 0n) ?? natives[0];
+    if (right === undefined || (right.steps === BigInt(plan.steps) && right.batch === BigInt(plan.batch))) return;
+    throw new MismatchError(
+      `the ranks' plans differ: the native ranks are to train ${this.describePlan(right.steps, right.batch)}, and this side, rank ${own}, ` +
+        `is to train ${this.describePlan(plan.steps, plan.batch)}; give all the same`,
+      own,
+    );
+  }
+
+  /** @internal */
+  protected describePlan(steps: number | bigint, batch: number | bigint): string {
+    return `${steps} steps of ${batch} samples`;
   }
 
   async #attempt(world: Group, plan: TrainingPlan, step: StepFunction): Promise<void> {

@@ -59,6 +59,10 @@ class Averages extends ElasticLoop {
   constructor(join: (options: JoinOptions) => Promise<Group>, where: JoinOptions, state: Tree, options: ElasticTrainerOptions) {
     super(join, where, state, options);
   }
+
+  protected override describePlan(steps: number | bigint): string {
+    return `${steps} averages`;
+  }
 }
 
 /** The averages of one attempt. */

@@ -273,7 +273,7 @@ test('it does not join again where that is of no use', async () => {
     [[{ isSharded: true }], { code: 'invalid_argument', message: /in shards/ }],
     [
       [{ plan: [2n, 9n] }],
-      { code: 'mismatch', message: /ranks are to train 2 steps of 9 samples, and .* rank 2, is to train 2 steps of 8;/ },
+      { code: 'mismatch', message: /ranks are to train 2 steps of 9 samples, and .* rank 2, is to train 2 steps of 8 samples;/ },
     ],
     [[{ plan: [3n, 8n] }], { code: 'mismatch', message: /are to train 3 steps of 8 samples/ }],
   ] as const) {
