@@ -10,6 +10,7 @@ import torch.distributed as dist
 import ringlet
 
 from ..arguments import shown
+from .tracing import untraced
 
 
 def group_of(group: Any) -> ringlet.Group:
@@ -27,6 +28,7 @@ def group_of(group: Any) -> ringlet.Group:
     return over
 
 
+@untraced
 def average_gradients(
     module: torch.nn.Module, group: Any = None, *, weight: Optional[float] = None, wire: Any = None, all_reduce_size: int = 32 << 20
 ) -> None:

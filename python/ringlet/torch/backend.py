@@ -10,8 +10,10 @@ from torch._C import _distributed_c10d as c10d
 import ringlet
 
 from .operations import Operations
+from .tracing import untraced_class
 
 
+@untraced_class
 class Backend(Operations, c10d.Backend):
     """What torch registers for a kind of device. torch asks it by C++, which sees of a work its wait() and get_future() alone."""
 

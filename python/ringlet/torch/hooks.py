@@ -10,6 +10,7 @@ from ..arguments import shown
 from ..errors import InvalidArgument
 from ..gradients import GradientAverager, to_wire
 from .averages import group_of
+from .tracing import untraced
 
 
 class WeightedAverage:
@@ -31,6 +32,7 @@ def _check_weight(weight: Any) -> None:
         raise InvalidArgument(f"weight is {shown(weight)}; it must be a finite number that is not negative")
 
 
+@untraced
 def weighted_average_hook(state: WeightedAverage, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """The ranks' gradients as an average weighted by WeightedAverage.weight: the gradient of the mean over all samples, also where ranks have
     different numbers of them. `model.register_comm_hook(WeightedAverage(), weighted_average_hook)`"""
@@ -90,6 +92,7 @@ class WireAverage:
         return self._averager
 
 
+@untraced
 def wire_average_hook(state: WireAverage, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """The ranks' gradients as an average that crosses the network as a Wire says, with its error feedback.
     `model.register_comm_hook(WireAverage("int8"), wire_average_hook)`"""

@@ -17,11 +17,13 @@ from .monitored import monitored_barrier
 from .profiling import begin_event
 from .sparse import add_sparse
 from .tensors import as_reducible, both, bytes_overlap, copy, flat, joined, room_for, to_read, to_write
+from .tracing import untraced_class
 from .work import Work
 
 Call = Tuple[int, float, bool]
 
 
+@untraced_class
 class Operations:
     """The calls of torch's process groups and back ends. A class that inherits from this and from one of them calls start_with()."""
 

@@ -12,8 +12,10 @@ import ringlet
 
 from .arguments import seconds_of
 from .operations import Operations
+from .tracing import untraced_class
 
 
+@untraced_class
 class ProcessGroup(Operations, dist.ProcessGroup):
     """What init_process_group("ringlet") and new_group() make. `ringlet` is its group."""
 

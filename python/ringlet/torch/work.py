@@ -17,6 +17,7 @@ from ..errors import Error, Timeout
 from .arguments import seconds_of
 from .profiling import Event
 from .tensors import mode_of_caller
+from .tracing import untraced_class
 
 _NO_TIMEOUT = timedelta(0)
 
@@ -93,6 +94,7 @@ class _Ending:
             function(self.error)
 
 
+@untraced_class
 class Work(dist.Work):
     """Operations that run, which are over when all of them are. If it is dropped they go on, and their tensors are kept for them.
 
@@ -236,6 +238,7 @@ class Work(dist.Work):
     _source_rank = source_rank
 
 
+@untraced_class
 class LaterWork(Work):
     """A work whose operations are started one after the other, by call-backs."""
 
