@@ -300,6 +300,21 @@ assert type(group._get_backend(torch.device("cpu"))) is Backend, type(group)
 dist.broadcast(part, 1, group=group)
 alone = dist.new_group(backend="ringlet")
 assert type(alone) is ProcessGroup, type(alone)
+if rank == 0:
+    # What cannot be told who sent it is not taken.
+    message = torch.zeros(2)
+    try:
+        dist.recv(message)
+    except ValueError as error:
+        assert "recv() has to name src in a process group of several back ends" in str(error), error
+    else:
+        raise AssertionError("a receive from any rank was not refused")
+    dist.irecv(message).wait()
+    assert message.tolist() == [1, 2], message
+    assert dist.recv(message, group=alone) == 1 and message.tolist() == [3, 4], message
+else:
+    dist.send(torch.tensor([1.0, 2.0]), 0)
+    dist.send(torch.tensor([3.0, 4.0]), 0, group=alone)
 dist.barrier()
 say("total", total.tolist(), whole.tolist(), part.tolist(), future[0].tolist())
 dist.destroy_process_group()

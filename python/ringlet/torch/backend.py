@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from datetime import timedelta
 from typing import Any
 
+import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
 
 import ringlet
 
 from .operations import Operations
 from .tracing import untraced_class
+from .work import Work
 
 
 @untraced_class
@@ -27,6 +31,18 @@ class Backend(Operations, c10d.Backend):
 
     def name(self) -> str:
         return "ringlet"
+
+    def recv_anysource(self, tensors: Any, tag: int = 0) -> Work:
+        # dist.recv() asks the work whose message it was, and torch's C++ does not pass that on: the message would be lost.
+        asks, frame = inspect.unwrap(dist.recv).__code__, sys._getframe()
+        while frame is not None:
+            if frame.f_code is asks:
+                raise ringlet.InvalidArgument(
+                    "recv() has to name src in a process group of several back ends, where torch cannot tell who sent; irecv(), and a group of "
+                    'new_group(backend="ringlet"), receive from any rank'
+                )
+            frame = frame.f_back
+        return super().recv_anysource(tensors, tag)
 
     # torch's own of these call themselves where a class in Python does not answer.
 
