@@ -6,7 +6,9 @@ import sys
 import time
 
 import pytest
-from ranks import FOLDER, LIMIT_S, entry_points_work, launch
+from ranks import FOLDER, LIMIT_S, entry_points_work, launch, on_torch_ranks
+
+import ringlet
 
 torch = pytest.importorskip("torch")
 dist = pytest.importorskip("torch.distributed")
@@ -241,3 +243,31 @@ os._exit(0)
     )
     done = launch(2, sys.executable, path)
     assert done.stdout.count("raised 200 done 200") == 2, done.stdout
+
+
+@on_torch_ranks(2, 3)
+def test_lists_of_other_lengths_are_refused():
+    """Before anything is sent: the call's next attempt is the other ranks' first."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+
+    def calls(count):
+        mine, listed, whole = torch.ones(3), [torch.ones(3) for _ in range(count)], [torch.ones(3) for _ in range(size)]
+        root = 0 if count else None  # torch itself refuses a root's empty list
+        yield "input", lambda: dist.reduce_scatter(mine, listed)
+        yield "output", lambda: dist.all_gather(listed, mine)
+        yield "output", lambda: dist.all_to_all(listed, whole)
+        yield "input", lambda: dist.all_to_all(whole, listed)
+        if root is not None:
+            yield "output", lambda: dist.gather(mine, listed if rank == root else None, root)
+            yield "input", lambda: dist.scatter(mine, listed if rank == root else None, root)
+
+    for count in (0, size - 1, size + 1):
+        for (what, wrong), (_, right) in zip(calls(count), calls(size)):
+            if rank == 0:
+                with pytest.raises(ringlet.InvalidArgument, match=f"^{count} {what} tensors for {size} ranks; there is one for each"):
+                    wrong()
+            right()
+    if rank == 0:
+        with pytest.raises(ringlet.InvalidArgument, match="the output has 3 elements; input 0, which is its own, has 4"):
+            dist.reduce_scatter(torch.ones(3), [torch.ones(4) for _ in range(size)])
+    dist.barrier()

@@ -116,7 +116,10 @@ class Operations:
 
     def reduce_scatter(self, outputs: Any, input_lists: Any, opts: Any = None) -> Work:
         output, inputs = one(outputs), list_of_rank(input_lists)
-        counts = [tensor.numel() for tensor in inputs]
+        self._check_parts(inputs, "input")
+        counts, rank = [tensor.numel() for tensor in inputs], self._handle.rank()
+        if output.numel() != counts[rank]:
+            raise ringlet.InvalidArgument(f"the output has {output.numel()} elements; input {rank}, which is its own, has {counts[rank]}")
         return self._scattered([(output, joined(inputs), counts)], inputs, opts)
 
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Work:
