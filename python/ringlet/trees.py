@@ -24,7 +24,17 @@ def leaves_of(tree: Any, name: str = "") -> Iterator[Leaf]:
         yield name or "value", tree
         return
     for key, child in children:
-        yield from leaves_of(child, f"{name}.{key}" if name else str(key))
+        yield from leaves_of(child, f"{name}.{_text_of(key)}" if name else _text_of(key))
+
+
+def _text_of(key: Any) -> str:
+    """A part of a name, which is UTF-8 in checkpoints and between ranks."""
+    text = str(key)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"the tree has the key {key!r}, which is no Unicode text") from None
+    return text
 
 
 def rebuilt(tree: Any, leaves: Iterator[Any]) -> Any:

@@ -128,6 +128,21 @@ def test_classes_of_ones_own_are_kept():
     equal(averages[3].weight, np.ones(2))
 
 
+def test_keys_that_are_no_text_are_named():
+    group, ones = ringlet.Group(), np.ones(2)
+    for call in (
+        lambda tree: ringlet.average_gradients(tree, group),
+        lambda tree: ringlet.average_gradients_(tree, group),
+        lambda tree: ringlet.clip_grad_norm(tree, 1.0),
+        lambda tree: ringlet.SGD(0.1).init(tree),
+        lambda tree: ringlet.Checkpoint().add("model", tree),
+        lambda tree: ringlet.OuterTrainer(group, tree, inner_steps=2),
+    ):
+        for tree in ({"\ud800": ones}, {"a": [ones, {"b\udc80": ones}]}):
+            with pytest.raises(ringlet.InvalidArgument, match=r"the tree has the key 'b?\\ud[8c][08]0', which is no Unicode text"):
+                call(tree)
+
+
 def test_leaves_that_are_no_arrays_are_named():
     array, frozen = np.ones(2), np.ones(2)
     frozen.flags.writeable = False
