@@ -1,6 +1,7 @@
 """Communication hooks of DDP's over Ringlet, and what call-backs of futures may do."""
 
 import faulthandler
+import functools
 
 import pytest
 from ranks import on_torch_ranks
@@ -119,14 +120,34 @@ def test_averages_weighted_by_samples():
     (whole(inputs) - targets).square().mean().backward()
     for mine, wanted in zip(net.parameters(), whole.parameters()):
         torch.testing.assert_close(mine.grad, wanted.grad)
-    for wrong in (-1, float("inf"), float("nan"), "x", None):
-        other = DistributedDataParallel(model())
-        other.register_comm_hook(WeightedAverage(weight=wrong), weighted_average_hook)
-        with pytest.raises(RuntimeError, match="weight is .*; it must be a finite number that is not negative"):
-            (other(inputs) - targets).square().mean().backward()
+    state.weight = 1e308
+    with pytest.raises(RuntimeError, match="weights add up to inf; that must be a finite number"):
+        (net(parts[rank][0]) - parts[rank][1]).square().mean().backward()
     state.weight = 0.0
-    with pytest.raises(RuntimeError, match="must be positive"):
+    with pytest.raises(RuntimeError, match="weights add up to 0.0; that must be a finite number above 0"):
         (net(inputs) - targets).square().mean().backward()
+
+
+def test_weights_are_checked_where_they_are_set():
+    from ringlet.torch import WeightedAverage, WireAverage
+
+    for state, make in ((WeightedAverage(), WeightedAverage), (WireAverage("int8"), functools.partial(WireAverage, "int8"))):
+        before = state.weight
+        for wrong in (-1, float("inf"), float("nan"), 10**400, torch.tensor(-2.0)):
+            with pytest.raises(ringlet.InvalidArgument, match="weight is .*; it must be a finite number that is not negative"):
+                state.weight = wrong
+            with pytest.raises(ringlet.InvalidArgument, match="weight is .*; it must be a finite number that is not negative"):
+                make(weight=wrong)
+        for wrong in ("3", [1], torch.ones(2)):
+            with pytest.raises(TypeError, match="weight is .*; it is a number"):
+                state.weight = wrong
+        assert state.weight == before
+        for right in (0, 7, torch.tensor(2.5)):
+            state.weight = right
+            assert state.weight == float(right)
+    with pytest.raises(TypeError, match="weight is None; it is a number"):
+        WeightedAverage(weight=None)
+    assert WireAverage("int8").weight is None
 
 
 def test_averages_need_a_group_of_ringlet():
@@ -232,6 +253,10 @@ def test_residuals_stay_with_their_parameters():
             for average, of in zip(step(*buckets), buckets):
                 for values, parameter in zip(average.split(64), of):
                     torch.testing.assert_close(values, parameter, rtol=0, atol=0 if parameter is zeros else 0.4)
+    # Nor where another model's parameters take the place of the first one's in memory.
+    for values in [rough, zeros] * 5:
+        (average,) = step([values.clone()])
+        torch.testing.assert_close(average, values, rtol=0, atol=0 if values is zeros else 0.4)
     state.weight = 0.0
     with pytest.raises(ringlet.InvalidArgument, match="weights of all ranks are 0"):
         step([rough])

@@ -13,7 +13,34 @@ from .averages import group_of
 from .tracing import untraced
 
 
-class WeightedAverage:
+class _Weighted:
+    """How much this rank's gradients count."""
+
+    _weight: Optional[float]
+    _may_be_none = False
+
+    @property
+    def weight(self) -> Any:
+        return self._weight
+
+    @weight.setter
+    def weight(self, weight: Any) -> None:
+        self._weight = None if weight is None and self._may_be_none else _weight_of(weight)
+
+
+def _weight_of(weight: Any) -> float:
+    try:
+        is_right = math.isfinite(weight) and weight >= 0
+    except OverflowError:
+        is_right = False
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"weight is {shown(weight)}; it is a number") from None
+    if not is_right:
+        raise InvalidArgument(f"weight is {shown(weight)}; it must be a finite number that is not negative")
+    return float(weight)
+
+
+class WeightedAverage(_Weighted):
     """The state of weighted_average_hook: how much this rank's gradients count. Set `weight` before each backward pass, say to the number of
     samples of which the loss is the mean; the ranks' weights need not be the same, but not all may be 0."""
 
@@ -21,15 +48,6 @@ class WeightedAverage:
         self.process_group = process_group
         self.weight = weight
         self._total: Any = None
-
-
-def _check_weight(weight: Any) -> None:
-    try:
-        is_right = 0 <= float(weight) < math.inf
-    except (TypeError, ValueError):
-        is_right = False
-    if not is_right:
-        raise InvalidArgument(f"weight is {shown(weight)}; it must be a finite number that is not negative")
 
 
 @untraced
@@ -40,7 +58,6 @@ def weighted_average_hook(state: WeightedAverage, bucket: dist.GradBucket) -> to
     gradients = bucket.buffer()
     if bucket.index() == 0:
         # Once a step; the buckets come in this order on all ranks.
-        _check_weight(state.weight)
         total = torch.tensor([state.weight], dtype=torch.float64, device="cpu")
         state._total = dist.all_reduce(total, group=group, async_op=True).get_future()
     # The mean over no samples is NaN.
@@ -49,16 +66,18 @@ def weighted_average_hook(state: WeightedAverage, bucket: dist.GradBucket) -> to
 
     def divided(both: torch.futures.Future) -> torch.Tensor:
         total, values = (future.value()[0] for future in both.value())
-        if not total.item() > 0:
-            raise ValueError(f"the ranks' weights add up to {total.item()}; they must be positive")
+        if not 0 < total.item() < math.inf:
+            raise InvalidArgument(f"the ranks' weights add up to {total.item()}; that must be a finite number above 0")
         return values.div_(total.item())
 
     return torch.futures.collect_all([state._total, sums]).then(divided)
 
 
-class WireAverage:
+class WireAverage(_Weighted):
     """The state of wire_average_hook: how gradients cross the network, which is "f16", "bf16", "int8", "int4" or a ringlet.Wire, and how much
     this rank's count. `weight` is as WeightedAverage's where all ranks have one; without it the average is the plain mean."""
+
+    _may_be_none = True
 
     def __init__(self, wire: Any, process_group: Optional[dist.ProcessGroup] = None, weight: Optional[float] = None) -> None:
         to_wire(wire, "wire")  # refuses what is none
@@ -66,7 +85,7 @@ class WireAverage:
         self.weight = weight
         self._wire = wire
         self._averager: Optional[GradientAverager] = None
-        self._parameters: List[Any] = []  # of each bucket, by their ids
+        self._parameters: List[List[torch.Tensor]] = []  # of each bucket
         self._pending: List[Tuple[torch.futures.Future, torch.Tensor]] = []
 
     def _new_averager(self) -> GradientAverager:
@@ -76,13 +95,13 @@ class WireAverage:
     def _averager_for(self, bucket: dist.GradBucket) -> GradientAverager:
         """An averager keeps what rounding leaves out by the order of the gradients, which changes when DDP forms its buckets anew after the
         first step: then another one begins."""
-        index, parameters = bucket.index(), [id(parameter) for parameter in bucket.parameters()]
+        index, parameters = bucket.index(), bucket.parameters()
         if index == 0 and self._pending:
             self._pending, self._averager = [], None  # the last backward pass ended by an error
-        is_other = index < len(self._parameters) and self._parameters[index] != parameters
+        is_other = index < len(self._parameters) and not _are_same(self._parameters[index], parameters)
         if is_other and index > 0 and self._averager is not None:
             self._averager.finish()
-            self._parameters[0] = None  # the next step begins with another averager, for all buckets
+            self._parameters[0] = []  # the next step begins with another averager, for all buckets
         if self._averager is None or is_other:
             self._averager = self._new_averager()
         elif index == 0:
@@ -90,6 +109,10 @@ class WireAverage:
         if is_other or index == len(self._parameters):
             self._parameters[index:] = [parameters]
         return self._averager
+
+
+def _are_same(some: List[torch.Tensor], others: List[torch.Tensor]) -> bool:
+    return len(some) == len(others) and all(one is other for one, other in zip(some, others))
 
 
 @untraced
