@@ -107,6 +107,11 @@ def _memory(count: int, itemsize: int) -> _ringlet.Memory:
     return _ringlet.Memory(count * itemsize)
 
 
+def _view_of_nothing(dtype: str, shape: Sequence[int]) -> _ringlet.View:
+    """The view of a result without elements, which needs no dtype of NumPy's."""
+    return _ringlet.View(_ringlet.Memory.array(_memory(0, 1), dtype, list(shape)), write=True)
+
+
 def _count(shape: Sequence[int]) -> int:
     count = 1
     for extent in shape:
@@ -188,7 +193,7 @@ class JaxKind:
         jax = sys.modules["jax"]
         count = _count(shape)
         if count == 0:
-            return Output(NumpyKind.empty(dtype, shape).view, jax.numpy.zeros(tuple(shape), numpy_dtype(dtype)))
+            return Output(_view_of_nothing(dtype, shape), jax.numpy.zeros(tuple(shape), numpy_dtype(dtype)))
         memory = _memory(count, numpy_dtype(dtype).itemsize)
         array = _ringlet.Memory.array(memory, dtype, list(shape))
         return Output(_ringlet.View(array, write=True), array, jax.dlpack.from_dlpack)
@@ -213,7 +218,7 @@ class MlxKind:
         array = core.contiguous(core.zeros(tuple(shape), getattr(core, _MLX[dtype])))
         core.eval(array)
         if _count(shape) == 0:
-            return Output(NumpyKind.empty(dtype, shape).view, array)
+            return Output(_view_of_nothing(dtype, shape), array)
         return Output(_ringlet.View(array, write=True), array)
 
     @staticmethod

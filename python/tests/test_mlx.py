@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from ranks import launch, on_ranks, run
+from ranks import launch, on_ranks, run, run_program
 from samples import DTYPES, SHAPES, random_array
 
 from ringlet import arrays
@@ -338,3 +338,19 @@ def test_a_program_that_is_not_there(tmp_path):
     ]:
         done = run("ringlet.mlx", *arguments, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, f"ringlet.mlx: {text}\n")
+
+
+def test_no_elements_of_bf16_need_no_ml_dtypes():
+    run_program(
+        """if True:
+        import sys
+        sys.modules["ml_dtypes"] = None  # as if it were not installed
+        import mlx.core as mx
+        import ringlet
+        group = ringlet.Group()
+        for shape in (0,), (0, 4), (3, 0):
+            nothing = mx.zeros(shape, mx.bfloat16)
+            for got in group.all_sum(nothing), group.all_gather(nothing), ringlet.average_gradients({"a": nothing}, group)["a"]:
+                assert got.shape == shape and got.dtype == mx.bfloat16, got
+        """
+    )
