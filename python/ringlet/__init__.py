@@ -14,7 +14,7 @@ if not getattr(_sys, "_is_gil_enabled", lambda: True)():
     raise ImportError("ringlet needs the interpreter's lock: run this Python without PYTHON_GIL=0 and -X gil=0")
 
 from ._ringlet import ShardLayout, TraceSpan
-from .arguments import check_function
+from .arguments import check_function, shown
 from .checkpoint import Checkpoint, SaveReport, latest_checkpoint, load_checkpoint, save_checkpoint
 from .delays import Delay, Latecomer, delay_of
 from .elastic import ElasticTrainer, MembershipChange, MinRanks, Rollback, Step, read_min_ranks
@@ -150,6 +150,8 @@ def init(
     """
     options: dict[str, Any] = locals()
     if trace is not None:
+        if not isinstance(trace, (str, _os.PathLike)):
+            raise TypeError(f"trace is {shown(trace)}; it is the path of a file")
         options["trace"] = _os.fspath(trace)
     check_function(on_delay, "on_delay")
     if on_delay is not None:

@@ -52,8 +52,8 @@ def rows_of(view: _ringlet.View) -> int:
     return view.shape[0]
 
 
-def count_of(counts: List[int], rank: int, size: int) -> int:
+def count_of(counts: List[int], rank: int, size: int, name: str = "counts") -> int:
     """That of a rank, where there is one for each."""
     if len(counts) != size:
-        raise InvalidArgument(f"counts is {counts}; one for each of the {size} ranks is needed")
+        raise InvalidArgument(f"{name} is {counts}; one for each of the {size} ranks is needed")
     return counts[rank]

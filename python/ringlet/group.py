@@ -144,7 +144,11 @@ class Group(Reductions, Messages):
             raise InvalidArgument("send_counts and receive_counts are given together")
         kind, source = view_to_read(x)
         counts = None if send_counts is None else (wholes(send_counts, "send_counts"), wholes(receive_counts, "receive_counts"))
-        rows_of(source)
+        rows = rows_of(source)
+        if counts is None and rows % self.size():
+            raise InvalidArgument(f"{rows} rows do not divide by {self.size()} ranks; give send_counts and receive_counts")
+        for name, given in zip(("send_counts", "receive_counts"), counts or ()):
+            count_of(given, self.rank(), self.size(), name)
         output = kind.empty(source.dtype, source.shape if counts is None else (sum(counts[1]), *source.shape[1:]))
         return Call(output.finish, self._handle.all_to_all, source, output.view, counts, stream, timeout)
 

@@ -130,6 +130,8 @@ def test_what_is_divided(group):
                 if rows % size:
                     with pytest.raises(ringlet.InvalidArgument, match="rows do not divide"):
                         group.scatter(mine)
+                    with pytest.raises(ringlet.InvalidArgument, match="rows do not divide .*; give send_counts and receive_counts"):
+                        group.all_to_all(mine)
                     continue
                 equal(group.scatter(mine, size - 1), np.split(arrays[size - 1], size)[rank])
                 equal(group.all_to_all(mine), np.concatenate([np.split(array, size)[rank] for array in arrays]))
