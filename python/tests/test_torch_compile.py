@@ -30,6 +30,33 @@ def test_nothing_imports_the_compiler():
     )
 
 
+def test_another_torch_whose_compiler_has_other_insides():
+    run_program(
+        """if True:
+        from torch._C._dynamo import eval_frame
+        import torch._dynamo
+        kept = eval_frame.set_code_exec_strategy
+        del eval_frame.set_code_exec_strategy
+        import torch
+        import torch.distributed as dist
+        import ringlet.torch
+        eval_frame.set_code_exec_strategy = kept
+        assert not ringlet.torch.tracing._CAN_MARK
+        dist.init_process_group("ringlet", store=dist.HashStore(), rank=0, world_size=1)
+
+        @torch.compile(backend="eager")
+        def step(x):
+            y = x * 2
+            dist.broadcast(y, 0)
+            return y + 1
+
+        assert step(torch.ones(3)).tolist() == [3, 3, 3]
+        assert dist.all_reduce(torch.ones(3), async_op=True).wait()
+        dist.destroy_process_group()
+        """
+    )
+
+
 def collectives():
     """Functions of a tensor, each of which has a collective between two computations."""
     rank, size = dist.get_rank(), dist.get_world_size()
