@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import sys
 from datetime import timedelta
-from typing import Any
+from types import FrameType
+from typing import Any, Optional
 
 import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
@@ -34,7 +35,8 @@ class Backend(Operations, c10d.Backend):
 
     def recv_anysource(self, tensors: Any, tag: int = 0) -> Work:
         # dist.recv() asks the work whose message it was, and torch's C++ does not pass that on: the message would be lost.
-        asks, frame = inspect.unwrap(dist.recv).__code__, sys._getframe()
+        asks = inspect.unwrap(dist.recv).__code__
+        frame: Optional[FrameType] = sys._getframe()
         while frame is not None:
             if frame.f_code is asks:
                 raise ringlet.InvalidArgument(
