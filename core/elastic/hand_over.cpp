@@ -15,14 +15,14 @@ StateComparison compare_standings(std::span<const EntryStanding> all) {
   return found;
 }
 
-std::optional<TermsDifference> compare_terms(std::span<const EntryStanding> all) {
+std::optional<SettingsDifference> compare_settings(std::span<const EntryStanding> all) {
   const auto begun = std::find_if(all.begin(), all.end(), [](const EntryStanding& one) { return one.is_settled; });
   const auto right = begun == all.end() ? all.begin() : begun;
-  // Who has joined leaves where it is named, so those who train together are compared first.
+  // A rank that has joined leaves when it is named, so those that train together are compared first.
   for (const bool of_begun : {true, false})
     for (auto one = all.begin(); one != all.end(); ++one)
-      if (one->is_settled == of_begun && one->terms != right->terms)
-        return TermsDifference{static_cast<int>(one - all.begin()), static_cast<int>(right - all.begin())};
+      if (one->is_settled == of_begun && one->settings != right->settings)
+        return SettingsDifference{static_cast<int>(one - all.begin()), static_cast<int>(right - all.begin())};
   return std::nullopt;
 }
 

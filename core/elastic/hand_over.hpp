@@ -12,12 +12,13 @@
 namespace ringlet {
 
 /// How a rank is to train. The same on all native ranks; here it is only compared.
-struct TrainingTerms {
+struct TrainingSettings {
   std::uint64_t steps = 0;        // the last step
   std::uint64_t batch = 0;        // samples of each
   std::uint64_t saves_every = 0;  // steps
   std::uint64_t keeps = 0;        // checkpoints
-  friend bool operator==(const TrainingTerms&, const TrainingTerms&) = default;
+  bool is_sharded = false;        // it has sharded state
+  friend bool operator==(const TrainingSettings&, const TrainingSettings&) = default;
 };
 
 /// What a rank tells of its state when it enters a world.
@@ -25,7 +26,7 @@ struct EntryStanding {
   bool is_settled = false;  // all ranks had the same state in a world of this rank's
   std::uint64_t step = 0;   // how many steps are committed in it
   std::uint64_t saved = 0;  // the step of the newest checkpoint that it knows of
-  TrainingTerms terms{};
+  TrainingSettings settings{};
 };
 
 /// What follows from what all ranks have told.
@@ -37,12 +38,12 @@ struct StateComparison {
 StateComparison compare_standings(std::span<const EntryStanding> all);
 
 /// Ranks that are not to train alike.
-struct TermsDifference {
+struct SettingsDifference {
   int rank = -1;  // the lowest that differs of those whose training has begun, else of those who have joined
   int other = 0;  // from this one: the lowest of those whose training has begun, or of all
 };
 /// Returns nothing where all are to train alike.
-std::optional<TermsDifference> compare_terms(std::span<const EntryStanding> all);
+std::optional<SettingsDifference> compare_settings(std::span<const EntryStanding> all);
 
 /// What a rank has of a training's state, where that may have to be handed over.
 struct Standing {

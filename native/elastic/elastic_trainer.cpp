@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <ringlet/elastic.hpp>
@@ -101,35 +100,31 @@ void ElasticTrainer::State::grow() {
   tell();
 }
 
-bool ElasticTrainer::State::goes_on_after(const Error& error) {
-  const Errc code = error.status().code();
-  const int culprit = error.status().rank();
-  const bool of_stranger = shared().elastic() && !is_applying && code == Errc::mismatch && is_stranger(culprit);
-  if (of_stranger) part_with(culprit);
-  const bool is_out = of_stranger && culprit == world.rank();
-  const bool may_go_on = is_a_loss(error.status()) || code == Errc::mismatch;
-  return shared().elastic() && shared().interruptions() == interruptions && !is_applying && may_go_on && !is_out &&
-         is_a_loss(shared().world_failure());
+/// Whether a rank does not train what the others train, which is a guest or has just joined a training that had begun. All native ranks
+/// have this error, and go on without that rank.
+bool ElasticTrainer::State::names_joined_rank(const Error& error) const {
+  const int rank = error.status().rank(), natives = world.size() - world.guests();
+  if (!shared().elastic() || is_applying || error.status().code() != Errc::mismatch) return false;
+  if (rank < 0 || rank >= natives || entered.empty()) return rank >= natives;
+  return !entered[static_cast<std::size_t>(rank)].is_settled && compare_standings(entered).one_is_settled;
 }
 
-/// A rank that does not train what the others train is as good as lost. All native ranks have the error that names it.
-void ElasticTrainer::State::part_with(int stranger) {
-  if (stranger >= world.size() - world.guests()) return world.revoke();
+void ElasticTrainer::State::exclude(int rank) {
+  if (rank >= world.size() - world.guests()) return world.revoke();
   try {
-    // It stays until all know why.
-    world.barrier(call());
-    if (stranger == world.rank()) return world.leave();
-    world.barrier(call());
+    // The rank stays until all know why it leaves. The second barrier ends with an error when it has left.
+    natives().barrier(call());
+    if (rank != world.rank()) natives().barrier(call());
   } catch (const Error&) {
-    // The second one ends when it has gone.
   }
+  if (rank == world.rank()) world.leave();
 }
 
-/// Whether it is a guest, or has just joined a training that had begun.
-bool ElasticTrainer::State::is_stranger(int rank) const {
-  if (rank >= world.size() - world.guests()) return true;
-  if (rank < 0 || rank >= static_cast<int>(entered.size()) || entered[static_cast<std::size_t>(rank)].is_settled) return false;
-  return std::any_of(entered.begin(), entered.end(), [](const EntryStanding& one) { return one.is_settled; });
+bool ElasticTrainer::State::goes_on_after(const Error& error) const {
+  const bool is_excluded = names_joined_rank(error) && error.status().rank() == world.rank();
+  const bool may_go_on = (is_a_loss(error.status()) || error.status().code() == Errc::mismatch) && !is_excluded;
+  return shared().elastic() && shared().interruptions() == interruptions && !is_applying && may_go_on &&
+         is_a_loss(shared().world_failure());
 }
 
 void ElasticTrainer::State::recover(const Error& error) {
@@ -191,6 +186,7 @@ void ElasticTrainer::run(const TrainingPlan& plan, const std::function<void(Step
       state.shared().growth().drop();
       return;
     } catch (const Error& error) {
+      if (state.names_joined_rank(error)) state.exclude(error.status().rank());
       if (!state.goes_on_after(error)) throw;
       state.recover(error);
     }

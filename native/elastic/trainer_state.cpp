@@ -20,23 +20,24 @@ namespace {
 
 constexpr std::uint64_t kOnlyAtTheEnd = ~std::uint64_t{0};
 
-std::string describe(const TrainingTerms& terms, bool of_averages) {
-  const std::string text =
-      of_averages ? fmt::format("{} averages", terms.steps) : fmt::format("{} steps of {} samples", terms.steps, terms.batch);
-  if (terms.saves_every == 0) return text + " without checkpoints";
-  const std::string when = terms.saves_every == kOnlyAtTheEnd ? "at the end" : fmt::format("every {} steps", terms.saves_every);
-  return fmt::format("{} with a checkpoint {}, of which it keeps {}", text, when, terms.keeps);
+std::string describe(const TrainingSettings& settings, bool of_averages) {
+  std::string text =
+      of_averages ? fmt::format("{} averages", settings.steps) : fmt::format("{} steps of {} samples", settings.steps, settings.batch);
+  if (settings.is_sharded) text += " of sharded state";
+  if (settings.saves_every == 0) return text + " without checkpoints";
+  const std::string when = settings.saves_every == kOnlyAtTheEnd ? "at the end" : fmt::format("every {} steps", settings.saves_every);
+  return fmt::format("{} with a checkpoint {}, of which it keeps {}", text, when, settings.keeps);
 }
 
 }  // namespace
 
 EntryStanding ElasticTrainer::State::standing() const {
-  TrainingTerms terms{.steps = plan.steps, .batch = plan.batch};
+  TrainingSettings settings{.steps = plan.steps, .batch = plan.batch, .is_sharded = shards != nullptr};
   if (!options.checkpoint.empty()) {
-    terms.saves_every = options.checkpoint_every == 0 ? kOnlyAtTheEnd : options.checkpoint_every;
-    terms.keeps = static_cast<std::uint64_t>(options.keep);
+    settings.saves_every = options.checkpoint_every == 0 ? kOnlyAtTheEnd : options.checkpoint_every;
+    settings.keeps = static_cast<std::uint64_t>(options.keep);
   }
-  return {is_settled, step, saved, terms};
+  return {is_settled, step, saved, settings};
 }
 
 /// Enters a world: its ranks tell each other what they have, and whoever lacks it gets it. A guest does the same (wasm/src/elastic.ts);
@@ -49,19 +50,19 @@ void ElasticTrainer::State::settle() {
   const Told own{mine.is_settled,
                  mine.step,
                  mine.saved,
-                 shards != nullptr,
+                 mine.settings.is_sharded,
                  static_cast<std::uint64_t>(min_ranks.count),
-                 mine.terms.steps,
-                 mine.terms.batch,
-                 mine.terms.saves_every,
-                 mine.terms.keeps};
+                 mine.settings.steps,
+                 mine.settings.batch,
+                 mine.settings.saves_every,
+                 mine.settings.keeps};
   std::vector<Told> told(static_cast<std::size_t>(world.size()));
   const TensorView gathered{told.data(), DType::u64, told.size() * own.size()};
   world.all_gather(ConstTensorView(own.data(), DType::u64, own.size()), gathered, call());
   least_ranks = 1;
   for (int rank = 0; rank < world.size() - world.guests(); ++rank) {
     const auto& [settled, steps, its_saved, is_sharded, least, last, batch, saves_every, keeps] = told[static_cast<std::size_t>(rank)];
-    entered.push_back({settled != 0, steps, its_saved, {last, batch, saves_every, keeps}});
+    entered.push_back({settled != 0, steps, its_saved, {last, batch, saves_every, keeps, is_sharded != 0}});
     least_ranks = std::max(least_ranks, static_cast<int>(std::min<std::uint64_t>(least, wire::kMaxRanks)));
   }
   form_natives();
@@ -71,10 +72,10 @@ void ElasticTrainer::State::settle() {
 }
 
 void ElasticTrainer::State::require_same_plan() const {
-  const auto difference = compare_terms(entered);
+  const auto difference = compare_settings(entered);
   if (!difference) return;
   const auto text = [&](int rank) {
-    return fmt::format("rank {} is to train {}", rank, describe(entered[static_cast<std::size_t>(rank)].terms, is_outer));
+    return fmt::format("rank {} is to train {}", rank, describe(entered[static_cast<std::size_t>(rank)].settings, is_outer));
   };
   throw MismatchError(
       {Errc::mismatch,

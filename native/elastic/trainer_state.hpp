@@ -49,9 +49,9 @@ struct ElasticTrainer::State {
   void await_min_ranks();
   void vote();
   void grow();
-  bool goes_on_after(const Error& error);
-  bool is_stranger(int rank) const;
-  void part_with(int stranger);
+  bool names_joined_rank(const Error& error) const;
+  void exclude(int rank);
+  bool goes_on_after(const Error& error) const;
   void recover(const Error& error);
   void rejoin(const PeerLost& lost);
 

@@ -124,10 +124,10 @@ TEST_CASE("those with the most steps give their state, and all others take it; a
 
 TEST_CASE("whose plan differs: among those who train first, then among those who have joined") {
   const auto difference = [](const std::vector<EntryStanding>& all) {
-    const auto found = compare_terms(all);
+    const auto found = compare_settings(all);
     return found ? std::pair(found->other, found->rank) : std::pair(-1, -1);
   };
-  const TrainingTerms plan{9, 4, 0, 0}, longer{10, 4, 0, 0}, larger{9, 5, 0, 0}, saving{9, 4, 3, 2};
+  const TrainingSettings plan{9, 4, 0, 0}, longer{10, 4, 0, 0}, larger{9, 5, 0, 0}, saving{9, 4, 3, 2};
   CHECK(difference({{false, 0, 0, plan}, {true, 5, 4, plan}}) == std::pair(-1, -1));
   CHECK(difference({{true, 5, 4, plan}, {true, 5, 4, plan}, {false, 0, 0, plan}, {false, 0, 0, larger}}) == std::pair(0, 3));
   CHECK(difference({{false, 0, 0, saving}, {true, 5, 4, plan}, {false, 0, 0, longer}}) == std::pair(1, 0));

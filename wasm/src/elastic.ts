@@ -77,6 +77,8 @@ const toldNames = ['isSettled', 'step', 'saved', 'isSharded', 'minRanks', 'steps
 type Told = Readonly<Record<(typeof toldNames)[number], bigint>>;
 const noneTold: Told = { isSettled: 0n, step: 0n, saved: 0n, isSharded: 0n, minRanks: 0n, steps: 0n, batch: 0n, savesEvery: 0n, keeps: 0n };
 
+const hasBegun = ({ isSettled }: Told): boolean => isSettled !== 0n;
+
 /** Why a world has ended, and when this side learnt it. */
 interface Loss {
   readonly cause: RingletError;
@@ -99,6 +101,8 @@ export class ElasticLoop {
   // The program's function changes the state.
   #isApplying = false;
   #isShort = false;
+  // By native rank: whether it has joined a training that had begun.
+  #joined: readonly boolean[] = [];
   #disagreements = 0;
   #isRunning = false;
   #leaving = new AbortController();
@@ -133,7 +137,8 @@ export class ElasticLoop {
    * Joins, gets the state of the others, and trains until `plan.steps` steps are committed; this side then stays in the group until leave().
    * Until then Node does not end. Rejects with what `step` throws, with
    * `InvalidArgument` if `step` ends without a commit or if the native ranks have sharded state, with `MismatchError` if this side's plan is
-   * not that of the others, or its tensors in name, dtype or shape, with what `join` throws, and with `PeerLost` if it cannot join the others again.
+   * not that of the others, or its tensors in name, dtype or shape, with what `join` throws, and with `PeerLost` if it cannot join the others
+   * again.
    */
   async run(plan: TrainingPlan, step: StepFunction): Promise<void> {
     if (!(Number.isSafeInteger(plan.steps) && plan.steps >= 0)) throw new InvalidArgument(`${plan.steps} is no number of steps`);
@@ -203,9 +208,12 @@ export class ElasticLoop {
   async #settle(world: Group, plan: TrainingPlan): Promise<void> {
     const { stream } = this.#average;
     const natives = await this.#tell(world, plan);
-    if (natives.some(({ isSharded }) => isSharded !== 0n))
+    // Those whose training has begun are right, and otherwise rank 0 is. Others that have joined leave where they differ.
+    const right = natives.find(hasBegun) ?? natives[0] ?? noneTold;
+    this.#joined = natives.some(hasBegun) ? natives.map((one) => !hasBegun(one)) : [];
+    if (right.isSharded !== 0n)
       throw new InvalidArgument('the native ranks keep state in shards (ElasticFsdp, ElasticFullyShard), and browsers hold none of them');
-    this.#requireSamePlan(natives, plan, world.rank);
+    this.#requireSamePlan(right, plan, world.rank);
     this.#isShort = world.world.elastic && natives.some(({ minRanks }) => BigInt(natives.length) < minRanks);
     // The native ranks form a group of their own.
     if (world.world.guests > 0) await world.split(-1, -1, { stream });
@@ -234,10 +242,8 @@ export class ElasticLoop {
     });
   }
 
-  /** The plan that counts is that of the ranks whose training has begun, or of rank 0. */
-  #requireSamePlan(natives: readonly Told[], plan: TrainingPlan, own: number): void {
-    const right = natives.find(({ isSettled }) => isSettled !== 0n) ?? natives[0];
-    if (right === undefined || (right.steps === BigInt(plan.steps) && right.batch === BigInt(plan.batch))) return;
+  #requireSamePlan(right: Told, plan: TrainingPlan, own: number): void {
+    if (right.steps === BigInt(plan.steps) && right.batch === BigInt(plan.batch)) return;
     throw new MismatchError(
       `the ranks' plans differ: the native ranks are to train ${this.describePlan(right.steps, right.batch)}, and this side, rank ${own}, ` +
         `is to train ${this.describePlan(plan.steps, plan.batch)}; give all the same`,
@@ -298,9 +304,10 @@ export class ElasticLoop {
     // What joining has said is final.
     if (!this.#world?.world.elastic || this.#options.rejoin === false || this.#isApplying || !(error instanceof RingletError)) return false;
     if (error instanceof InvalidArgument || error instanceof AuthenticationError || error instanceof AbortError) return false;
-    // Another guest that does not train the same leaves when it learns that.
+    // Another guest, or a native rank that has joined, leaves when it learns that it does not train the same.
     if (!(error instanceof MismatchError)) return true;
-    return isAnotherGuest(error.rank, this.#world.world) && ++this.#disagreements < mostDisagreements;
+    const isOfAnother = isAnotherGuest(error.rank, this.#world.world) || this.#joined[error.rank] === true;
+    return isOfAnother && ++this.#disagreements < mostDisagreements;
   }
 
   async #leaveWorld(): Promise<void> {

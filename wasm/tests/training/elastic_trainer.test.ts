@@ -1,11 +1,13 @@
 // Tests of ElasticTrainer in Node and in Chromium, in one world with that of native ranks (tests/wasm/native_trainer.cpp).
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test as nodeTest, type TestContext } from 'node:test';
 import type * as Package from '../../src/node.js';
 import { batch, type Diary, Model, newDiary, train } from './elastic_program.js';
-import { checkModel, Installed, Records, serve, serveTabs, Tab } from './elastic_records.js';
+import { checkModel, Installed, nativeTrainer, Records, serve, serveTabs, Tab } from './elastic_records.js';
 
 const test = (name: string, run: (context: TestContext) => Promise<void>): unknown => nodeTest(name, { timeout: 120_000 }, run);
 const installed = new Installed();
@@ -100,6 +102,36 @@ test('a guest that trains something else is told so, and the others go on', asyn
   await assert.rejects(stays.ended, { code: 'cancelled' });
   records.check(stays.trainer.step);
   checkModel(stays.model, stays.trainer.step);
+});
+
+test('a native rank that joins with other settings is told so, and guests and native ranks go on', async (context) => {
+  const records = new Records(context);
+  const steps = 1_000_000;
+  const served = serve(context, records, 2, 1, steps);
+  const url = await served.link();
+  const stays = begin(url, steps, records);
+  await goesOn(stays, 5);
+  const token = new URL(url).hash.replace('#token=', '');
+  for (const [settings, message] of [
+    [[String(steps - 1)], /plans differ: .* rank 2 is to train 999999 steps/],
+    [[String(steps), '--sharded'], /plans differ: .* rank 2 is to train 1000000 steps of 64 samples of sharded state/],
+  ] as const) {
+    const { doors } = (await stays.trainer.world?.inner.engine.worldState()) ?? { doors: [] };
+    const [ownSteps, ...more] = settings;
+    const env = { ...process.env, RINGLET_JOIN: doors[0], RINGLET_TOKEN: token };
+    const joins = spawn(nativeTrainer, [ownSteps, '1', records.journals, ...more], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    context.after(() => joins.kill());
+    let said = '';
+    joins.stderr.on('data', (text: Buffer) => (said += text.toString()));
+    const [code] = (await once(joins, 'close')) as [number];
+    assert.notEqual(code, 0);
+    assert.match(said, message);
+    await goesOn(stays, 20);
+  }
+  assert.ok(served.runs, served.text);
+  await stays.trainer.leave();
+  await assert.rejects(stays.ended, { code: 'cancelled' });
+  records.check(stays.trainer.step);
 });
 
 test('a training whose state is in shards lets no guest in, and says so', async (context) => {

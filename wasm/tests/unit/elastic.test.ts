@@ -19,6 +19,8 @@ interface World {
   readonly isSharded?: boolean;
   /** The last step and the batch of native rank 0. */
   readonly plan?: readonly [bigint, bigint];
+  /** By native rank: whether its training has begun. */
+  readonly begun?: readonly boolean[];
   readonly syncFails?: RingletError;
   readonly averages?: readonly (RingletError | undefined)[];
   readonly votes?: readonly (RingletError | false | undefined)[];
@@ -51,6 +53,8 @@ class ScriptedEngine implements Engine {
     // The others' plan is that of this side, unless it is given.
     if (input?.at instanceof Uint8Array && kind === 'all_gather') told.set(planOf(input.at), 5);
     if (this.world.plan !== undefined) told.set(this.world.plan, 5);
+    // Of those that have joined only what they are is told right.
+    for (const [rank, begun] of (this.world.begun ?? []).entries()) told[9 * rank] = begun ? 1n : 0n;
     return new Uint8Array(told.buffer);
   }
   async split({ color }: { color: number }): Promise<undefined> {
@@ -287,6 +291,16 @@ test('another guest that trains something else is as good as lost', async () => 
   const trainer = new Trainer([{ size: 4, guests: 2, syncFails: new MismatchError('rank 3 has other tensors', 3) }, {}]);
   await trainer.run({ steps: 2, batch: 8 }, counted(done));
   assert.deepEqual(done, [0, 1]);
+});
+
+test('a native rank that has joined and trains something else is as good as lost', async () => {
+  const done: number[] = [];
+  const failure = new MismatchError('rank 1 has other tensors', 1);
+  const trainer = new Trainer([{ begun: [true, false], syncFails: failure }, { begun: [true] }]);
+  await trainer.run({ steps: 2, batch: 8 }, counted(done));
+  assert.deepEqual(done, [0, 1]);
+  const differing = new Trainer([{ begun: [true, true], syncFails: failure }, {}]);
+  await assert.rejects(differing.run({ steps: 2, batch: 8 }, counted([])), { code: 'mismatch' });
 });
 
 test('it can leave at any time, and train again', async () => {

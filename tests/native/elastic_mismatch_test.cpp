@@ -1,4 +1,4 @@
-// Tests of ranks that come to a training and are not to train as its ranks do.
+// Tests of ranks that join a training with other settings than its ranks have.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdint>
@@ -70,16 +70,16 @@ void train(Group world, const Program& program, const std::function<void(const S
 std::vector<std::string> told_where_one_comes(const Program& ours, const Program& its) {
   std::mutex mutex;
   std::vector<std::string> texts;
-  std::list<test::Process> strangers;
+  std::list<test::Process> joined;
   run_elastic(kOwnRanks, [&](Group& world) {
     const int rank = world.rank();
     std::optional<std::uint64_t> lost_at;
     const auto after_commit = [&](const Step& step) {
       if (step.number() == 5 && rank == 0)
-        strangers.emplace_back([&, door = step.world().door()] {
+        joined.emplace_back([&, door = step.world().door()] {
           const std::string own = failure_of<MismatchError>([&] {
             const Group group = init(test::joiner_options(door));
-            train(group, its, [](const Step&) { throw std::runtime_error("a stranger takes a step"); });
+            train(group, its, [](const Step&) { throw std::runtime_error("a rank with other settings takes a step"); });
           });
           const std::lock_guard lock(mutex);
           texts.push_back(own);
@@ -100,7 +100,7 @@ std::vector<std::string> told_where_one_comes(const Program& ours, const Program
     } catch (const Stopped&) {
     }
   });
-  for (test::Process& stranger : strangers) stranger.join();
+  for (test::Process& rank : joined) rank.join();
   return texts;
 }
 
@@ -122,6 +122,7 @@ TEST_CASE("whoever comes with another plan or state leaves, and the others go on
               "rank 0 is to train 1000000 steps of 6 samples without checkpoints, and rank 2 is to train 999999 steps of 6 samples");
   expect_told(ours, {.plan = {.steps = 1'000'000, .batch = 5}}, "rank 2 is to train 1000000 steps of 5 samples");
   expect_told(ours, {.elements = 4}, "model.weights");
+  expect_told(ours, {.is_sharded = true}, "rank 2 is to train 1000000 steps of 6 samples of sharded state");
   const test::TemporaryDirectory directory;
   const auto saving = [&](std::uint64_t every, int keep) {
     Program program;
