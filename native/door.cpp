@@ -56,6 +56,7 @@ Door::~Door() { close(); }
 Status Door::open_page() {
   page_port_ = uv::to_address(uv::local_address(page_socket_.get())).port;
   if (page_port_ == 0) return {Errc::invalid_argument, "RINGLET_PAGE_SOCKET_FD is not a socket that listens; it is set by `ringlet serve`"};
+  web_.page_port = page_port_;
   return {};
 }
 
@@ -64,7 +65,7 @@ void Door::serve_page() {
   Status status;
   driver_.run([&] {
     if (page_listener_) return;
-    if (!web_front_) web_front_ = open_web_door(driver_.loop(), *incoming_, std::move(page_), web_);
+    let_in_web_sockets();
     UniqueFd copy(::fcntl(page_socket_.get(), F_DUPFD_CLOEXEC, 0));
     if (!copy)
       return void(status = {Errc::io_error, "the page cannot be served: no descriptor is left; allow this process more (ulimit -n)"});
@@ -76,8 +77,19 @@ void Door::serve_page() {
   throw_if_failed(status);
 }
 
+void Door::let_in_web_sockets() {
+  if (!web_front_) web_front_ = open_web_door(driver_.loop(), *incoming_, std::move(page_), web_);
+}
+
+void Door::let_in_page_of(std::uint16_t port) {
+  driver_.run([&] { web_.page_port = port; });
+}
+
 void Door::open() {
-  driver_.run([&] { knocks_->open(); });
+  driver_.run([&] {
+    let_in_web_sockets();
+    knocks_->open();
+  });
 }
 
 void Door::shut() {

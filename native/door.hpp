@@ -28,7 +28,7 @@ struct DoorOptions {
   PortRange ports{};
   int preferred = 0;         // which one of `ports` is tried first
   std::string shown_host{};  // where others reach it, for people; empty: the first host
-  WebConfig web{};           // of the page that guests get there
+  WebConfig web{};           // for the guests that knock there
 };
 
 struct DoorSockets {
@@ -49,14 +49,16 @@ class Door {
 
   /// Where to knock.
   const Address& address() const { return address_; }
-  /// Serves the page from now on, and lets guests knock there, where this process has inherited the socket for it. One rank of the group
-  /// does so, the lowest, so that a page's connections are all in one place. May be called again. shut() ends it.
+  /// Serves the page from now on, and lets guests knock there, too, where this process has inherited the socket for it. One rank of the
+  /// group does so, the lowest, so that a page's connections are all in one place. May be called again. shut() ends it.
   void serve_page();
+  /// Another process serves the page, at this port: tabs that have it may knock here. To be called before open().
+  void let_in_page_of(std::uint16_t port);
   /// The page's port; 0 where this process has none.
   std::uint16_t page_port() const { return page_port_; }
 
-  // See Knocks. It is closed at first. `on_gone` runs in the thread that turns the door's loop, and not any more once let_go() has
-  // returned.
+  // See Knocks. It is closed at first, to WebSockets as well. `on_gone` runs in the thread that turns the door's loop, and not any more
+  // once let_go() has returned.
   void open();
   void shut();
   bool is_open();
@@ -73,6 +75,7 @@ class Door {
 
  private:
   Status open_page();
+  void let_in_web_sockets();
   void close() noexcept { driver_.destroy(page_listener_, listeners_, web_front_, incoming_, knocks_, network_, authenticator_); }
 
   LoopDriver driver_;
@@ -87,7 +90,7 @@ class Door {
   std::unique_ptr<Listeners> listeners_;
   const UniqueFd page_socket_;
   web::PageBundle page_;  // until it is served first
-  const WebConfig web_;
+  WebConfig web_;
   std::unique_ptr<web::WebFront> web_front_;
   std::unique_ptr<Listener> page_listener_;  // while it is served
 };

@@ -269,15 +269,17 @@ std::shared_ptr<SharedGroup> GroupGrowth::grow(GrowthStanding least, const CallO
   return nullptr;
 }
 
-/// Returns null where they have not come yet, or could not be met. Rank 0, at whose door they knock, decides.
+/// Returns null where they have not come yet, or could not be met. They may knock at the doors of all ranks; rank 0 decides when it is
+/// late.
 std::shared_ptr<SharedGroup> GroupGrowth::admit_first_guests(int guests, bool is_late) {
   Door& door = *group_.world()->door();
-  const int knocking = door.guests();
-  std::vector<std::int32_t> told{state() != GrowthState::none || knocking >= guests ? 1 : 0, is_late ? 1 : 0, knocking};
-  group_.run_own({}, for_purpose(Purpose::growth, make_broadcast(TensorView(told), 0, group_.options())));
+  const bool decides = group_.options().rank == 0;
+  std::vector<std::int32_t> told{state() != GrowthState::none ? 1 : 0, decides && is_late ? 1 : 0, door.guests()};
+  group_.run_own(
+      {}, for_purpose(Purpose::growth, make_all_reduce(ReduceOp::sum, ConstTensorView(told), TensorView(told), 1, group_.options())));
   if (told[1] != 0)
     throw_if_failed({Errc::timed_out, "only " + std::to_string(told[2]) + " of " + std::to_string(guests) + " guests have come in time"});
-  if (told[0] == 0) return nullptr;
+  if (told[0] == 0 && told[2] < guests) return nullptr;
   // From here on guests leave the door because they are in.
   if (state() == GrowthState::ready) door.end_presence();
   return admit({});

@@ -27,7 +27,7 @@ Growth::~Growth() {
 
 void Growth::form(WorldConfig next, const WorldStart& start, const Address& coordinator) {
   try {
-    meet_at(coordinator, next.reach, next.hosts, next.options.rank, next.meeting);
+    meet_at(coordinator, next.reach, uv::list_interfaces(), next.hosts, next.options.rank, next.meeting);
     world_ = std::make_shared<NativeWorld>(next, start);
     watch_world();
   } catch (const std::exception&) {

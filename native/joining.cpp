@@ -27,11 +27,16 @@ std::string name_for_people() {
 
 void follow_ticket(const wire::Ticket& ticket, WorldConfig& config, WorldStart& start) {
   throw_if_failed(use_ticket(ticket, kMaxWorldSize, config.options));
-  if (ticket.page_port != 0) config.web.page_port = static_cast<std::uint16_t>(ticket.page_port);
+  if (ticket.page_port != 0) {
+    const auto port = static_cast<std::uint16_t>(ticket.page_port);
+    config.web.page_port = port;
+    start.door->let_in_page_of(port);
+  }
   start.lineage = ticket.lineage;
   config.meeting.timeout = Duration::milliseconds(ticket.wait_ms);
   config.meeting.coordinator_listens = true;
-  meet_at({ticket.host, static_cast<std::uint16_t>(ticket.port)}, config.reach, config.hosts, config.options.rank, config.meeting);
+  meet_at({ticket.host, static_cast<std::uint16_t>(ticket.port)}, config.reach, uv::list_interfaces(), config.hosts, config.options.rank,
+          config.meeting);
 }
 
 /// For a process that has met the members: waits until they have switched to this world, and returns the group in which they are, which is

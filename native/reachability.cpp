@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "core/rendezvous/endpoints.hpp"
 #include "transport/uv/interface_traits.hpp"
@@ -62,6 +63,18 @@ std::vector<wire::Endpoint> advertised(const Setting& setting) {
 }
 
 bool is_v6(const std::string& host) { return host.find(':') != std::string::npos; }
+
+/// A process that listens on the loopback alone may meet a coordinator at another address of their machine, at which nobody reaches it.
+void offer_only(const std::vector<std::string>& hosts, MeetingOptions& meeting) {
+  const auto is_heard = [&](const wire::Endpoint& endpoint) {
+    return std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return is_heard_at(endpoint.host, host); });
+  };
+  if (meeting.endpoints.empty()) return;
+  std::erase_if(meeting.endpoints, std::not_fn(is_heard));
+  if (!meeting.endpoints.empty()) return;
+  for (const std::string& host : hosts) meeting.endpoints.push_back({host, 0});
+  meeting.only_endpoints = true;
+}
 
 }  // namespace
 
@@ -125,11 +138,12 @@ std::vector<std::string> listening_hosts(const MeetingOptions& meeting, int rank
   return hosts;
 }
 
-void meet_at(const Address& coordinator, const ReachSettings& settings, const std::vector<std::string>& hosts, int rank,
-             MeetingOptions& meeting) {
+void meet_at(const Address& coordinator, const ReachSettings& settings, const std::vector<ListedInterface>& all,
+             const std::vector<std::string>& hosts, int rank, MeetingOptions& meeting) {
   meeting.roster.clear();
   meeting.coordinator = coordinator;
-  make_reachable(settings, uv::list_interfaces(), rank, meeting);
+  make_reachable(settings, all, rank, meeting);
+  if (!settings.advertise) offer_only(hosts, meeting);
   meeting.listen_at = Address{hosts.front(), 0};
   meeting.also_at.assign(hosts.begin() + 1, hosts.end());
   // A port that was set belongs to the first world.

@@ -33,8 +33,8 @@ void make_reachable(const ReachSettings& settings, const std::vector<uv::ListedI
 std::vector<std::string> listening_hosts(const MeetingOptions& meeting, int rank);
 
 /// Makes `meeting` that of a later world, which has its coordinator at this address. The rank listens at `hosts`, at ports that the system
-/// chooses. Throws like make_reachable().
-void meet_at(const Address& coordinator, const ReachSettings& settings, const std::vector<std::string>& hosts, int rank,
-             MeetingOptions& meeting);
+/// chooses, and offers nothing else. Throws like make_reachable().
+void meet_at(const Address& coordinator, const ReachSettings& settings, const std::vector<uv::ListedInterface>& all,
+             const std::vector<std::string>& hosts, int rank, MeetingOptions& meeting);
 
 }  // namespace ringlet::native

@@ -48,8 +48,10 @@ std::unique_ptr<web::WebFront> open_web_door(EventLoop& loop, IncomingLinks& inc
   options.on_refused_origin = [allowed = config.allowed_origins](const std::string& origin) {
     std::vector<std::string> wanted = allowed;
     wanted.push_back(origin);
-    tell(fmt::format("a page of {} was refused; if it is yours, let it join: `ringlet serve --env RINGLET_ORIGINS={}`", origin,
-                     fmt::join(wanted, ",")));
+    tell(
+        fmt::format("a page of {} was refused; if it is yours, let it join: `ringlet serve --env RINGLET_ORIGINS={}`; where you start the "
+                    "ranks yourself, set that for all native ranks",
+                    origin, fmt::join(wanted, ",")));
   };
   auto front = std::make_unique<web::WebFront>(loop, std::move(page), std::move(options),
                                                [&incoming](std::unique_ptr<Link> link) { incoming.receive_upgraded(std::move(link)); });

@@ -202,7 +202,8 @@ TEST_CASE("serve says whose pages are refused, and what lets them join") {
     const std::string told = process.finish().err;
     const std::string line =
         "ringlet: a page of http://10.0.0.1:5173 was refused; if it is yours, let it join: "
-        "`ringlet serve --env RINGLET_ORIGINS=http://10.0.0.1:8080,http://10.0.0.1:5173`\n";
+        "`ringlet serve --env RINGLET_ORIGINS=http://10.0.0.1:8080,http://10.0.0.1:5173`; where you start the ranks yourself, set "
+        "that for all native ranks\n";
     CHECK_THAT(told, Contains(line));
     CHECK(told.find(line) == told.rfind(line));
   }

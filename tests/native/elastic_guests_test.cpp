@@ -136,12 +136,14 @@ TEST_CASE("a native rank is lost while guests are there, rank 0 too") {
   }
 }
 
-TEST_CASE("a group begins with the guests that it waits for") {
+TEST_CASE("a group begins with the guests that it waits for, at whichever door they knock") {
   std::atomic<bool> never{false};
   std::list<Process> guests;
+  Doors doors(2);
   run_elastic(2, [&](Group& world) {
+    doors.open(world);
     if (world.rank() == 0)
-      for (int guest = 0; guest < 2; ++guest) guests.emplace_back([&, door = world.door()] { visit(door, never); });
+      for (int rank = 0; rank < 2; ++rank) guests.emplace_back([&, rank] { visit(doors.of(rank), never); });
     const auto begun = native::await_first_guests(std::exchange(world, Group()).shared().shared_from_this(), 2, Duration::seconds(60));
     expect(begun->options().size == 4, "all are there");
     int rounds = 0;

@@ -105,3 +105,18 @@ TEST_CASE("listening and what is told of it can be set apart") {
   CHECK_THROWS_WITH(reach({.advertise = "10.0.0.1:99999"}), Contains("RINGLET_ADVERTISE") && Contains("10.0.0.1:99999"));
   CHECK_THROWS_WITH(reach({.advertise = ","}), Contains("RINGLET_ADVERTISE is ','"));
 }
+
+TEST_CASE("in a later world a rank offers where it listens, whatever the coordinator's address") {
+  const auto later = [](const Hosts& at, const native::ReachSettings& settings = {}) {
+    MeetingOptions meeting;
+    native::meet_at({"192.168.1.1", 4000}, settings, machine(), at, 1, meeting);
+    return meeting;
+  };
+  CHECK(hosts(later({"127.0.0.1"})) == Hosts{"127.0.0.1"});
+  CHECK(later({"127.0.0.1"}).only_endpoints);
+  CHECK(hosts(later({"192.168.2.7"})) == Hosts{"192.168.2.7"});
+  CHECK(hosts(later({"0.0.0.0", "::"})) == Hosts{"192.168.1.7", "fd00::7", "192.168.2.7"});
+  CHECK_FALSE(later({"0.0.0.0", "::"}).only_endpoints);
+  const native::Setting told{"RINGLET_ADVERTISE", "203.0.113.7"};
+  CHECK(hosts(later({"127.0.0.1"}, {std::nullopt, told, std::nullopt})) == Hosts{"203.0.113.7"});
+}

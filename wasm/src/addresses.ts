@@ -44,6 +44,17 @@ export function parseAddress(url: string | URL): Address {
   };
 }
 
+/**
+ * Returns the same link to another rank, which knows the same token: `place` is "host:port". Undefined for one of https, since what encrypts
+ * it stands at its own address alone.
+ */
+export function linkAt(url: string | URL, place: string): string | undefined {
+  const link = new URL(url);
+  if (schemes[link.protocol]?.secure !== false) return undefined;
+  link.host = place;
+  return link.href;
+}
+
 /** Returns the token in a link's fragment ("#token=..."); undefined if there is none. */
 export function tokenOf(fragment: string): string | undefined {
   // URLSearchParams is not used, because it reads a plus as a space.

@@ -3,7 +3,7 @@ import { type AverageOptions, averageSettings } from './gradients.js';
 import type { Group } from './group.js';
 import type { JoinOptions } from './join.js';
 import { evenRows } from './parts.js';
-import { isAnotherGuest, mostDisagreements, joinPersistently, joinWith, underSignals } from './reform.js';
+import { Entrance, isAnotherGuest, mostDisagreements, underSignals } from './reform.js';
 import { StateValues } from './state_values.js';
 import type { Tree } from './trees.js';
 import { flatten } from './trees.js';
@@ -87,7 +87,7 @@ interface Loss {
 
 /** The training loop of ElasticTrainer, for any platform. */
 export class ElasticLoop {
-  readonly #join: (options: JoinOptions) => Promise<Group>;
+  readonly #entrance: Entrance;
   readonly #where: JoinOptions;
   readonly #state: Tree;
   readonly #options: ElasticTrainerOptions;
@@ -95,6 +95,8 @@ export class ElasticLoop {
   /** Values that belong to the state. They may be set in the function given to Step.commit(), alike on all ranks. */
   readonly values = new StateValues();
   #world: Group | undefined;
+  // Those of the native ranks of the last world.
+  #doors: readonly string[] = [];
   #step = 0;
   // This side's state is not whole: it was being overwritten or changed.
   #lacks = false;
@@ -113,7 +115,7 @@ export class ElasticLoop {
     state: Tree,
     options: ElasticTrainerOptions = {},
   ) {
-    this.#join = join;
+    this.#entrance = new Entrance(join, where);
     this.#where = where;
     this.#state = state;
     this.#options = options;
@@ -191,12 +193,12 @@ export class ElasticLoop {
   }
 
   async #joinWorld(cause: RingletError | undefined): Promise<Group> {
-    const joinOnce = joinWith(this.#join, this.#where);
     const signals = [this.#leaving.signal, this.#where.signal];
-    const world = await underSignals(signals, (any) => joinPersistently(joinOnce, any, cause));
+    const world = await underSignals(signals, (any) => this.#entrance.joinPersistently(any, cause, this.#doors));
     if (this.#leaving.signal.aborted) await world.leave();
     this.#stopIfLeft();
     this.#world = world;
+    this.#doors = (await world.inner.engine.worldState()).doors;
     return world;
   }
 

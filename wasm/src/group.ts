@@ -268,9 +268,10 @@ export class Group {
   /**
    * Joins the others again when this elastic world has ended, once a call has rejected with `PeerLost` or another error that ends it, or
    * after `revoke`. The native ranks go on without browsers and Node, and admit this side to their next world, in which it has another rank
-   * and none of their state. Groups that `split` made are to be made anew. It knocks where this side has joined, again and again with pauses
-   * from 50 ms to 2 s. Rejects with `InvalidArgument` if the world is not elastic, has not failed or was left, with `PeerLost` if nobody
-   * answers any more within the `connectTimeout`, with `Timeout` if nobody has admitted this side in time, and as `join` does.
+   * and none of their state. Groups that `split` made are to be made anew. It knocks where this side has joined, and at the doors of the
+   * native ranks, again and again with pauses from 50 ms to 2 s. Rejects with `InvalidArgument` if the world is not elastic, has not failed
+   * or was left, with `PeerLost` if nobody answers any more within the `connectTimeout`, with `Timeout` if nobody has admitted this side in
+   * time, and as `join` does.
    */
   reform(options: ReformOptions = {}): Promise<Reformed> {
     return this.#succession.reform(options);

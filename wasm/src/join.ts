@@ -6,7 +6,7 @@ import type { Engine, JoinRequest, Membership, Progress } from './engine.js';
 import { AbortError, InvalidArgument } from './errors.js';
 import { Group } from './group.js';
 import type { Platform } from './platform.js';
-import { type Join, joinWith, Succession } from './reform.js';
+import { Entrance, Succession } from './reform.js';
 import type { Channel } from './remote/messages.js';
 import { RemoteEngine } from './remote/remote_engine.js';
 import type { WasmSource } from './wasm_source.js';
@@ -58,7 +58,7 @@ interface Joining {
 /** @internal Joins on a platform, with the module that `factory` makes. */
 export async function joinOn(platform: Platform, factory: ModuleFactory, options: JoinOptions): Promise<Group> {
   // Groups formed anew are joined by these same options too: what a join adds to them must not add up.
-  const again: Join = joinWith((anew) => start(platform, factory, anew, requestOf(platform, anew), again), options);
+  const again: Entrance = new Entrance((anew) => start(platform, factory, anew, requestOf(platform, anew), again), options);
   return start(platform, factory, options, requestOf(platform, options), again);
 }
 
@@ -73,7 +73,7 @@ async function start(
   factory: ModuleFactory,
   options: AloneOptions & Pick<JoinOptions, 'signal'>,
   request: JoinRequest,
-  again?: Join,
+  again?: Entrance,
 ): Promise<Group> {
   const { signal } = options;
   const onProgress = options.onProgress ?? (() => undefined);

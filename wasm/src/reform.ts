@@ -1,7 +1,19 @@
+import { linkAt } from './addresses.js';
 import { checkCall, checkSignal } from './calls.js';
 import { longestTimeout } from './core/timeouts.js';
 import type { Engine, Progress, Seat, WorldState } from './engine.js';
-import { AbortError, Cancelled, InvalidArgument, PeerLost, ProtocolError, RingletError, Timeout, toError } from './errors.js';
+import {
+  AbortError,
+  AuthenticationError,
+  Cancelled,
+  InvalidArgument,
+  MismatchError,
+  PeerLost,
+  ProtocolError,
+  type RingletError,
+  Timeout,
+  toError,
+} from './errors.js';
 import type { Group } from './group.js';
 import type { JoinOptions } from './join.js';
 
@@ -29,21 +41,8 @@ export interface Reformed {
   readonly cause: RingletError;
 }
 
-/** Joins once, as the group was joined. */
-export type Join = (options: { signal: AbortSignal; onProgress: (progress: Progress) => void }) => Promise<Group>;
-
-/** Makes a function that joins with these options. */
-export function joinWith(join: (options: JoinOptions) => Promise<Group>, where: JoinOptions): Join {
-  return ({ signal, onProgress }) =>
-    join({
-      ...where,
-      signal,
-      onProgress: (progress) => {
-        onProgress(progress);
-        where.onProgress?.(progress);
-      },
-    });
-}
+/** Joins once. */
+export type Join = (options: JoinOptions) => Promise<Group>;
 
 /** How a world stood when it had ended, and why it has. */
 interface End {
@@ -54,21 +53,24 @@ interface End {
 const shortestPause = 50;
 const longestPause = 2000;
 const defaultTimeout = 600_000;
+const defaultConnectTimeout = 60_000;
+// How long one of several places is tried in the first round; twice as long in each that follows.
+const firstPatience = 1500;
 
 /** How this side goes on when its world has ended. All groups of one world share it. */
 export class Succession {
   readonly #engine: Engine;
-  readonly #join: Join | undefined;
+  readonly #entrance: Entrance | undefined;
   readonly #defaultTimeout: number;
   readonly #leaving = new AbortController();
   #end: End | undefined;
   #isRunning = false;
   #hasSucceeded = false;
 
-  /** Without `join` the group cannot be joined again. */
-  constructor(engine: Engine, join?: Join, operationTimeout?: number) {
+  /** Without an entrance the group cannot be joined again. */
+  constructor(engine: Engine, entrance?: Entrance, operationTimeout?: number) {
     this.#engine = engine;
-    this.#join = join;
+    this.#entrance = entrance;
     this.#defaultTimeout = operationTimeout ?? defaultTimeout;
   }
 
@@ -81,8 +83,8 @@ export class Succession {
   async reform(options: ReformOptions): Promise<Reformed> {
     const { timeout = this.#defaultTimeout } = checkCall(options);
     checkSignal('reform', options.signal);
-    const join = this.#join;
-    if (join === undefined || !this.#engine.seat.elastic)
+    const entrance = this.#entrance;
+    if (entrance === undefined || !this.#engine.seat.elastic)
       throw new InvalidArgument(
         'the group is not elastic, and ends with its first loss; `ringlet serve`, or RINGLET_ELASTIC=on, starts one that goes on',
       );
@@ -90,13 +92,13 @@ export class Succession {
     if (this.#isRunning) throw new InvalidArgument('reform() of this world is under way; one at a time may be');
     this.#isRunning = true;
     try {
-      return await this.#reform(join, timeout, options.signal);
+      return await this.#reform(entrance, timeout, options.signal);
     } finally {
       this.#isRunning = false;
     }
   }
 
-  async #reform(join: Join, timeout: number, signal: AbortSignal | undefined): Promise<Reformed> {
+  async #reform(entrance: Entrance, timeout: number, signal: AbortSignal | undefined): Promise<Reformed> {
     const { state, cause } = (this.#end ??= await this.#endOfWorld());
     // The native ranks do not admit it as long as they take it for a member.
     await this.#engine.close();
@@ -104,7 +106,7 @@ export class Succession {
     const timer = setTimeout(() => late.abort(), Math.min(timeout, longestTimeout));
     try {
       const signals = [this.#leaving.signal, late.signal, signal];
-      const world = await underSignals(signals, (any) => joinPersistently(join, any, cause));
+      const world = await underSignals(signals, (any) => entrance.joinPersistently(any, cause, state.doors));
       const now = await world.inner.engine.worldState();
       if (this.#leaving.signal.aborted) {
         await world.leave();
@@ -129,30 +131,76 @@ export class Succession {
   }
 }
 
-/**
- * Joins a group that goes on, again and again with growing pauses, as long as its ranks are there and an attempt has failed for a reason that
- * passes, such as another rank that was lost while all met. `cause` is why this side's world before has ended. Without it only a group that
- * has let this side wait at its door is tried again.
- */
-export async function joinPersistently(join: Join, signal: AbortSignal, cause: RingletError | undefined): Promise<Group> {
-  let isElastic = cause !== undefined;
-  for (let pause = shortestPause; ; pause = Math.min(2 * pause, longestPause)) {
-    if (isElastic) await wait(pause, signal);
-    let isReached = false;
-    const onProgress = ({ kind }: Progress): void => {
-      if (kind === 'knocking') isElastic = isReached = true;
-    };
-    try {
-      return await join({ signal, onProgress });
-    } catch (error) {
-      if (!isElastic || !passes(error, isReached)) throw asFinal(error, cause);
+/** Where one side joins a group that goes on, again and again: at the address that it was given, and at the doors of the native ranks. */
+export class Entrance {
+  readonly #join: Join;
+  readonly #where: JoinOptions;
+  // The link to where it came in last.
+  #last: string | undefined;
+
+  constructor(join: Join, where: JoinOptions) {
+    this.#join = join;
+    this.#where = where;
+  }
+
+  /**
+   * Joins, with growing pauses between attempts, as long as the group's ranks are there and an attempt has failed for a reason that passes,
+   * such as another rank that was lost while all met. `cause` is why this side's world before has ended, and `doors` are those of its native
+   * ranks, "host:port". Without a cause only a group that has let this side wait at its door is tried again.
+   */
+  async joinPersistently(signal: AbortSignal, cause: RingletError | undefined, doors: readonly string[]): Promise<Group> {
+    const { connectTimeout = defaultConnectTimeout, onProgress } = this.#where;
+    const places = this.#places(doors);
+    const tried = [...places];
+    let isElastic = cause !== undefined;
+    let patience = places.length > 1 ? Math.min(firstPatience, connectTimeout) : connectTimeout;
+    let lastReached = performance.now();
+    for (let at = 0, pause = shortestPause; ; pause = Math.min(2 * pause, longestPause)) {
+      if (isElastic) await wait(pause, signal);
+      const url = places[at] ?? '';
+      let isReached = false;
+      const hear = (progress: Progress): void => {
+        if (progress.kind === 'knocking') isElastic = isReached = true;
+        onProgress?.(progress);
+      };
+      try {
+        const group = await this.#join({ ...this.#where, url, connectTimeout: patience, signal, onProgress: hear });
+        this.#last = url;
+        return group;
+      } catch (error) {
+        if (isElastic && passes(error, isReached)) {
+          if (isReached) lastReached = performance.now();
+          continue;
+        }
+        if (cause === undefined || places.length === 1 || isReached || !isOfPlace(error)) throw asFinal(error, cause, places);
+        // What answers otherwise is not the group, whose token and version this side has.
+        if (error instanceof Timeout) ++at;
+        else places.splice(at, 1);
+        if (at >= places.length) [at, patience] = [0, Math.min(2 * patience, connectTimeout)];
+        if (performance.now() - lastReached > connectTimeout) throw asFinal(error, cause, tried);
+      }
     }
+  }
+
+  /** The links to all places, the likeliest first. */
+  #places(doors: readonly string[]): string[] {
+    const { url } = this.#where;
+    const others = doors.filter((door) => door !== '').map((door) => linkAt(url, door));
+    const known = others.filter((link) => link !== undefined);
+    if (known.length === 0) return [String(url)];
+    const own = new URL(url).href;
+    return [...new Set([this.#last ?? own, own, ...known])];
   }
 }
 
 function passes(error: unknown, isReached: boolean): boolean {
   if (error instanceof PeerLost || error instanceof Cancelled) return true;
   return isReached && (error instanceof Timeout || error instanceof ProtocolError);
+}
+
+/** Whether the group may be found at another place. */
+function isOfPlace(error: unknown): boolean {
+  return [Timeout, AuthenticationError, MismatchError, ProtocolError].some((kind) => error instanceof kind);
 }
 
 /**
@@ -167,9 +215,10 @@ export function isAnotherGuest(rank: number, seat: Seat | undefined): boolean {
 }
 
 /** What the program is told where this side cannot go on. */
-function asFinal(error: unknown, cause: RingletError | undefined): unknown {
+function asFinal(error: unknown, cause: RingletError | undefined, places: readonly string[]): unknown {
   if (cause === undefined || !(error instanceof Timeout)) return error;
-  return new PeerLost(`${cause.message}; and the others could not be joined again: ${error.message}`, cause.rank);
+  const where = places.length > 1 ? ` at any of ${places.map((place) => new URL(place).host).join(', ')}` : '';
+  return new PeerLost(`${cause.message}; and the others could not be joined again${where}: ${error.message}`, cause.rank);
 }
 
 function wait(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,7 @@
 // What the tests of groups that go on have in common: the package as its users get it, native ranks, tabs, and what all of them have done.
 import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -9,6 +11,7 @@ import { build } from 'esbuild';
 import type { Browser, Page } from 'playwright-core';
 import { openPage, startChromium } from '../browser/chromium.js';
 import type * as Package from '../../src/node.js';
+import type { ElasticTrainer } from '../../src/node.js';
 import { batch, type Diary, type Line, type Model } from './elastic_program.js';
 import { programs, Served } from './served.js';
 
@@ -117,8 +120,29 @@ export function serve(context: TestContext, records: Records, ranks: number, bro
   return served;
 }
 
+/** A native rank that `ringlet serve` has not started: its settings are the environment alone. */
+export class ByHand {
+  said = '';
+  readonly ended: Promise<number | null>;
+  readonly #process: ChildProcess;
+
+  /** `door` is a socket that listens, which it gets. */
+  constructor(context: TestContext, records: Records, steps: number, settings: Readonly<Record<string, string>>, door?: number) {
+    const env = { ...process.env, ...settings, ...(door === undefined ? {} : { RINGLET_DOOR_FD: '3' }) };
+    const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', ...(door === undefined ? [] : [door])];
+    this.#process = spawn(nativeTrainer, [String(steps), '30', records.journals], { env, stdio });
+    this.#process.stderr?.on('data', (text: Buffer) => (this.said += text.toString()));
+    this.ended = once(this.#process, 'close').then(([code]) => code as number | null);
+    context.after(() => this.kill());
+  }
+
+  kill(): void {
+    this.#process.kill('SIGKILL');
+  }
+}
+
 /** The page on which a tab runs a program of these tests. */
-async function makePage(folder: string, steps: number, pause: number, program = 'elastic_tab'): Promise<void> {
+export async function makePage(folder: string, steps: number, pause: number, program = 'elastic_tab'): Promise<void> {
   await build({
     entryPoints: [join(sources, `${program}.ts`)],
     outfile: join(folder, 'tab.js'),
@@ -163,6 +187,14 @@ export class Tab {
 
   diary(): Promise<Diary> {
     return this.#page.evaluate(() => (globalThis as unknown as { diary: Diary }).diary);
+  }
+
+  /** By native rank of its world. */
+  doors(): Promise<readonly string[]> {
+    return this.#page.evaluate(async () => {
+      const { world } = (globalThis as unknown as { trainer: ElasticTrainer }).trainer;
+      return (await world?.inner.engine.worldState())?.doors ?? [];
+    });
   }
 
   async goesOn(steps: number): Promise<void> {

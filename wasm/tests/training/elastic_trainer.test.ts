@@ -3,11 +3,14 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { test as nodeTest, type TestContext } from 'node:test';
 import type * as Package from '../../src/node.js';
 import { batch, type Diary, Model, newDiary, train } from './elastic_program.js';
-import { checkModel, Installed, nativeTrainer, Records, serve, serveTabs, Tab } from './elastic_records.js';
+import { startChromium } from '../browser/chromium.js';
+import { servePage } from '../browser/page_server.js';
+import { ByHand, checkModel, Installed, makePage, nativeTrainer, Records, serve, serveTabs, Tab } from './elastic_records.js';
 
 const test = (name: string, run: (context: TestContext) => Promise<void>): unknown => nodeTest(name, { timeout: 120_000 }, run);
 const installed = new Installed();
@@ -147,6 +150,63 @@ test('a training whose state is in shards lets no guest in, and says so', async 
     );
   }
   assert.ok(served.runs, served.text);
+});
+
+test('native ranks that were started by hand let in Node and the tabs of another server at their doors, whichever is lost', async (context) => {
+  const records = new Records(context);
+  const steps = 350;
+  await makePage(records.folder, steps, 0);
+  const page = await servePage(records.folder);
+  context.after(() => page.stop());
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as { port: number };
+  const token = 'a token of this test, of many words';
+  const settings = { RINGLET_TOKEN: token, RINGLET_LISTEN: '127.0.0.1', RINGLET_ORIGINS: page.url.replace(/\/$/, '') };
+  const { fd } = (listener as Server & { _handle: { fd: number } })._handle;
+  const first = new ByHand(context, records, steps, { ...settings, RINGLET_ELASTIC: 'on' }, fd);
+  listener.close();
+  const other = new ByHand(context, records, steps, { ...settings, RINGLET_JOIN: `127.0.0.1:${port}` });
+  const browser = await startChromium();
+  context.after(() => browser.close());
+  const fragment = `#token=${encodeURIComponent(token)}`;
+  const guest = begin(`ws://127.0.0.1:${port}/${fragment}`, steps, records);
+  const tab = await Tab.open(context, browser, `${page.url}?at=127.0.0.1:${port}${fragment}`, records);
+  const all = async (ranks: number): Promise<void> => {
+    while ((await tab.diary()).journal.at(-1)?.[1] !== ranks) await tab.goesOn(1);
+    await goesOn(guest, 20);
+    await tab.goesOn(20);
+  };
+  await all(4);
+  first.kill();
+  await first.ended;
+  await all(3);
+  await guest.ended;
+  assert.equal((await tab.ends()).end, 'well');
+  assert.equal(await other.ended, 0, other.said);
+  records.check(steps);
+  checkModel(guest.model, steps);
+  await guest.trainer.leave();
+});
+
+test('a tab goes on by the door of a native rank that has joined, when all that served its page are lost', async (context) => {
+  const records = new Records(context);
+  const steps = 300;
+  await makePage(records.folder, steps, 0);
+  const served = serve(context, records, 1, 1, steps);
+  const browser = await startChromium();
+  context.after(() => browser.close());
+  const link = await served.link();
+  const tab = await Tab.open(context, browser, link, records);
+  await tab.goesOn(1);
+  const [door = ''] = await tab.doors();
+  const joined = new ByHand(context, records, steps, { RINGLET_TOKEN: new URL(link).hash.replace('#token=', ''), RINGLET_JOIN: door });
+  while ((await tab.diary()).journal.at(-1)?.[1] !== 3) await tab.goesOn(1);
+  served.kill(0);
+  while ((await tab.diary()).journal.at(-1)?.[1] !== 2) await tab.goesOn(1);
+  assert.equal((await tab.ends()).end, 'well');
+  assert.equal(await joined.ended, 0, joined.said);
+  records.check(steps);
 });
 
 test('native ranks and tabs train one model, step for step, while ranks are killed and tabs closed, reloaded and frozen', async (context) => {

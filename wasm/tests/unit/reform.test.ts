@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Engine, Membership, Progress, Seat, WorldState } from '../../src/engine.js';
+import type { Engine, Membership, Seat, WorldState } from '../../src/engine.js';
 import {
   AbortError,
   AuthenticationError,
@@ -13,7 +13,8 @@ import {
   toFailure,
 } from '../../src/errors.js';
 import { Group } from '../../src/group.js';
-import { type Join, Succession } from '../../src/reform.js';
+import type { JoinOptions } from '../../src/join.js';
+import { Entrance, type Join, Succession } from '../../src/reform.js';
 
 const lost = new PeerLost('rank 2 was lost', 2);
 
@@ -44,32 +45,35 @@ class World {
   async close(): Promise<void> {
     this.calls.push('close');
   }
-  group(join?: Join): Group {
+  group(join?: Join, where: JoinOptions = { url: 'ws://a:1/#token=t' }): Group {
     const engine = this as unknown as Engine;
-    return new Group(engine, { group: 7, rank: this.seat.rank, size: this.seat.size }, new Succession(engine, join));
+    const entrance = join && new Entrance(join, where);
+    return new Group(engine, { group: 7, rank: this.seat.rank, size: this.seat.size }, new Succession(engine, entrance));
   }
 }
 
 /** Each attempt to join gets the next of these worlds, or fails so; an attempt that finds a door says so first. */
 class Others {
   attempts = 0;
+  readonly places: string[] = [];
   readonly #outcomes: (World | Error | readonly ['knocks', Error])[];
 
   constructor(...outcomes: (World | Error | readonly ['knocks', Error])[]) {
     this.#outcomes = outcomes;
   }
-  readonly join = async ({ onProgress }: { onProgress(progress: Progress): void }): Promise<Group> => {
+  readonly join = async ({ onProgress, url, connectTimeout }: JoinOptions): Promise<Group> => {
     ++this.attempts;
+    this.places.push(`${url} for ${connectTimeout}`);
     const next = this.#outcomes.shift() ?? new Error('nobody is there to join');
     if (next instanceof World) return next.group();
     if (next instanceof Error) throw next;
-    onProgress({ kind: 'knocking' });
+    onProgress?.({ kind: 'knocking' });
     throw next[1];
   };
 }
 
 const silent: Join = ({ signal }) =>
-  new Promise((_, reject) => signal.addEventListener('abort', () => reject(new AbortError('joining was aborted', signal.reason))));
+  new Promise((_, reject) => signal?.addEventListener('abort', () => reject(new AbortError('joining was aborted', signal.reason))));
 
 test('it joins again, also after what passes, and says who is who', async () => {
   const others = new Others(
@@ -108,12 +112,47 @@ test('it ends where joining again is of no use', async () => {
     [new Error('the module cannot be loaded'), { message: 'the module cannot be loaded' }],
   ] as const) {
     const others = new Others(outcome);
-    await assert.rejects(world(others).reform(), wanted);
+    await assert.rejects(new World({ doors: [] }).group(others.join).reform(), wanted);
     assert.equal(others.attempts, 1);
   }
 });
 
-const world = ({ join }: Others): Group => new World().group(join);
+test('it looks for the others at the doors of the native ranks, too, and first where it has found them', async () => {
+  const nobody = new Timeout('nobody answers');
+  const others = new Others(
+    nobody,
+    nobody,
+    new ProtocolError('something else answers'),
+    nobody,
+    lost,
+    nobody,
+    ['knocks', new Timeout('not all have met')],
+    new World({ doors: ['b:1'], rank: 1, size: 2, guests: 1 }),
+    nobody,
+    new World({ doors: ['b:1', 'd:1'], rank: 2, size: 3, guests: 1 }),
+  );
+  const entrance = new Entrance(others.join, { url: 'http://a:1/#token=t', connectTimeout: 4000 });
+  const { signal } = new AbortController();
+  await entrance.joinPersistently(signal, lost, ['', 'a:1', 'b:1', '[::1]:2']);
+  await entrance.joinPersistently(signal, lost, ['b:1', 'd:1']);
+  const [a, b, c] = ['a:1', 'b:1', '[::1]:2'].map((place) => `http://${place}/#token=t`);
+  assert.deepEqual(others.places, [
+    // What is no Ringlet is not asked again.
+    ...[`${a} for 1500`, `${b} for 1500`, `${c} for 1500`, `${a} for 3000`, `${b} for 3000`, `${b} for 3000`],
+    ...[`${a} for 4000`, `${a} for 4000`],
+    ...[`${a} for 1500`, `${b} for 1500`],
+  ]);
+  await assert.rejects(new World().group(new Others(nobody, nobody).join, { url: 'ws://a:1', connectTimeout: 60 }).reform(), {
+    code: 'peer_lost',
+    message: 'rank 2 was lost; and the others could not be joined again at any of a:1, b:1, c:1: nobody answers',
+  });
+  await assert.rejects(new World().group(new Others(...Array<Error>(3).fill(new AuthenticationError('another token'))).join).reform(), {
+    code: 'authentication',
+  });
+  const secure = new Others(nobody);
+  await assert.rejects(new World().group(secure.join, { url: 'https://a:1/#token=t' }).reform(), { code: 'peer_lost' });
+  assert.deepEqual(secure.places, ['https://a:1/#token=t for 60000']);
+});
 
 test('a signal, the time and leave() end it; after the first two it may be called again', async () => {
   const signal = new AbortController();
