@@ -151,20 +151,22 @@ export class Entrance {
   async joinPersistently(signal: AbortSignal, cause: RingletError | undefined, doors: readonly string[]): Promise<Group> {
     const { connectTimeout = defaultConnectTimeout, onProgress } = this.#where;
     const places = this.#places(doors);
-    const tried = [...places];
+    const known = [...places];
     let isElastic = cause !== undefined;
-    let patience = places.length > 1 ? Math.min(firstPatience, connectTimeout) : connectTimeout;
+    let patience = firstPatience;
     let lastReached = performance.now();
     for (let at = 0, pause = shortestPause; ; pause = Math.min(2 * pause, longestPause)) {
       if (isElastic) await wait(pause, signal);
       const url = places[at] ?? '';
+      const left = Math.max(1, Math.ceil(lastReached + connectTimeout - performance.now()));
+      const time = places.length > 1 ? Math.min(patience, left) : connectTimeout;
       let isReached = false;
       const hear = (progress: Progress): void => {
         if (progress.kind === 'knocking') isElastic = isReached = true;
         onProgress?.(progress);
       };
       try {
-        const group = await this.#join({ ...this.#where, url, connectTimeout: patience, signal, onProgress: hear });
+        const group = await this.#join({ ...this.#where, url, connectTimeout: time, signal, onProgress: hear });
         this.#last = url;
         return group;
       } catch (error) {
@@ -172,12 +174,12 @@ export class Entrance {
           if (isReached) lastReached = performance.now();
           continue;
         }
-        if (cause === undefined || places.length === 1 || isReached || !isOfPlace(error)) throw asFinal(error, cause, places);
+        if (cause === undefined || places.length === 1 || isReached || !isOfPlace(error)) throw asFinal(error, cause);
         // What answers otherwise is not the group, whose token and version this side has.
         if (error instanceof Timeout) ++at;
         else places.splice(at, 1);
-        if (at >= places.length) [at, patience] = [0, Math.min(2 * patience, connectTimeout)];
-        if (performance.now() - lastReached > connectTimeout) throw asFinal(error, cause, tried);
+        if (at >= places.length) [at, patience] = [0, 2 * patience];
+        if (performance.now() - lastReached >= connectTimeout) throw asFinal(error, cause, triedAt(known, connectTimeout));
       }
     }
   }
@@ -214,12 +216,14 @@ export function isAnotherGuest(rank: number, seat: Seat | undefined): boolean {
   return seat !== undefined && rank >= seat.size - seat.guests && rank !== seat.rank;
 }
 
-/** What the program is told where this side cannot go on. */
-function asFinal(error: unknown, cause: RingletError | undefined, places: readonly string[]): unknown {
+/** What the program is told where this side cannot go on. `tried` says where, if at several places. */
+function asFinal(error: unknown, cause: RingletError | undefined, tried = ''): unknown {
   if (cause === undefined || !(error instanceof Timeout)) return error;
-  const where = places.length > 1 ? ` at any of ${places.map((place) => new URL(place).host).join(', ')}` : '';
-  return new PeerLost(`${cause.message}; and the others could not be joined again${where}: ${error.message}`, cause.rank);
+  return new PeerLost(`${cause.message}; and the others could not be joined again${tried}: ${error.message}`, cause.rank);
 }
+
+const triedAt = (links: readonly string[], milliseconds: number): string =>
+  ` at any of ${links.map((link) => new URL(link).host).join(', ')} within ${milliseconds} ms`;
 
 function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -131,7 +131,7 @@ test('it looks for the others at the doors of the native ranks, too, and first w
     nobody,
     new World({ doors: ['b:1', 'd:1'], rank: 2, size: 3, guests: 1 }),
   );
-  const entrance = new Entrance(others.join, { url: 'http://a:1/#token=t', connectTimeout: 4000 });
+  const entrance = new Entrance(others.join, { url: 'http://a:1/#token=t' });
   const { signal } = new AbortController();
   await entrance.joinPersistently(signal, lost, ['', 'a:1', 'b:1', '[::1]:2']);
   await entrance.joinPersistently(signal, lost, ['b:1', 'd:1']);
@@ -139,12 +139,12 @@ test('it looks for the others at the doors of the native ranks, too, and first w
   assert.deepEqual(others.places, [
     // What is no Ringlet is not asked again.
     ...[`${a} for 1500`, `${b} for 1500`, `${c} for 1500`, `${a} for 3000`, `${b} for 3000`, `${b} for 3000`],
-    ...[`${a} for 4000`, `${a} for 4000`],
+    ...[`${a} for 6000`, `${a} for 6000`],
     ...[`${a} for 1500`, `${b} for 1500`],
   ]);
   await assert.rejects(new World().group(new Others(nobody, nobody).join, { url: 'ws://a:1', connectTimeout: 60 }).reform(), {
     code: 'peer_lost',
-    message: 'rank 2 was lost; and the others could not be joined again at any of a:1, b:1, c:1: nobody answers',
+    message: 'rank 2 was lost; and the others could not be joined again at any of a:1, b:1, c:1 within 60 ms: nobody answers',
   });
   await assert.rejects(new World().group(new Others(...Array<Error>(3).fill(new AuthenticationError('another token'))).join).reform(), {
     code: 'authentication',
