@@ -66,6 +66,8 @@ class Agreement {
   /// Also false after `peer` has left for a lineage without this rank.
   bool hears(int peer) const { return ranks_.exists(peer) && !ranks_.at(peer).lost; }
 
+  bool is_dead(int peer) const { return ranks_.at(peer).dead; }
+
   friend bool operator==(const Agreement&, const Agreement&) = default;
   /// All of the state as bytes, by which a test recognises a state that it has seen.
   std::string fingerprint() const;

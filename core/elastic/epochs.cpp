@@ -59,6 +59,17 @@ class Epochs::Stage final : public EpochUser {
   World& world() { return *world_; }
   std::uint64_t lineage() const { return lineage_; }
   bool unused() const { return world_->unused(); }
+  bool has_forked() const { return succession_ && succession_->world && succession_->lineage != lineage_; }
+  bool is_left_out() const { return succession_ && !succession_->world && !has_left(); }
+
+  /// This world's ranks have gone on by themselves, and are to join others.
+  void end_fork() {
+    ends_fork_ = true;
+    world_->fail(
+        {Errc::peer_lost, "this part of the group had gone on by itself, and joins the others, which it can reach again", own_rank()});
+    pump();
+  }
+
   void forget_before() { before_ = nullptr; }
   void forget_after() { after_ = nullptr; }
 
@@ -139,8 +150,15 @@ class Epochs::Stage final : public EpochUser {
     const bool left_out = !std::count(decision.members.begin(), decision.members.end(), static_cast<std::uint32_t>(own_rank()));
     const bool in_epoch =
         std::all_of(decision.members.begin(), decision.members.end(), [this](auto member) { return member < origins_.size(); });
-    if (!succession_ && !agreement_.hears(rank) && left_out && in_epoch && decision.lineage == lineage_)
-      return succeed({decision.members, decision.lineage});
+    if (left_out && in_epoch && !decision.members.empty()) {
+      if (has_left()) return;
+      if (succession_) {
+        if (is_to_end_fork(decision)) epochs_.end_fork(decision.members, *world_);
+        return;
+      }
+      if (decision.lineage != lineage_ && !world_->failure().ok()) return leave();
+      if (decision.lineage == lineage_ && !agreement_.hears(rank)) return succeed({decision.members, decision.lineage});
+    }
     has_begun_.insert(rank);
     if (after_ == nullptr) return;
     const auto& members = succession_->members;
@@ -162,7 +180,7 @@ class Epochs::Stage final : public EpochUser {
 
   void pump() {
     if (has_left()) return;
-    if (is_lost_by_all()) return leave();
+    if (makes_way()) return leave();
     for (const Agreement::Send& one : agreement_.take_sends())
       send(one.to, std::visit([](const auto& message) { return wire::ControlMessage(message); }, one.message));
     if (agreement_.outcome() && !succession_) return succeed(*agreement_.outcome());
@@ -170,16 +188,28 @@ class Epochs::Stage final : public EpochUser {
       arm(report_timer_, options().report_timeout, [this] { agreement_.stop_waiting_for_reports(); });
   }
 
-  /// Whether all that this rank still hears have lost it, as where it stood still: it can be a member of nothing that they decide.
-  bool is_lost_by_all() const {
+  /// Whether this rank makes way, by its goodbye, for living ranks that have lost it: where they hear each other again, or still, all would
+  /// wait for a proof. Those that it hears go first, since it stood still and they did not; of parts that have lost each other, the one
+  /// with the lowest rank. So of all ranks that learn of each other one always stays.
+  bool makes_way() const {
     if (!started_ || succession_) return false;
-    bool hears_any = false;
+    if (ends_fork_) return true;
+    int living = 1, together = 1, first_together = own_rank(), first_of_others = size();
+    bool was_lost = false, has_lost = false;
     for (int rank = 0; rank < world_->options().natives(); ++rank) {
-      if (rank == own_rank() || !world_->is_linked(rank)) continue;
-      if (!lost_by_.contains(rank)) return false;
-      hears_any = true;
+      if (rank == own_rank() || agreement_.is_dead(rank)) continue;
+      ++living;
+      const bool lost_this_rank = lost_by_.contains(rank);
+      if (!world_->is_linked(rank))
+        has_lost = true;
+      else if (lost_this_rank)
+        was_lost = true;
+      else
+        ++together, first_together = std::min(first_together, rank);
+      if (lost_this_rank) first_of_others = std::min(first_of_others, rank);
     }
-    return hears_any;
+    if (2 * together > living) return false;
+    return (was_lost && !has_lost) || first_of_others < first_together;
   }
 
   /// Its goodbye is a proof, with which the others may decide.
@@ -188,6 +218,15 @@ class Epochs::Stage final : public EpochUser {
     succeed({{}, lineage_});
   }
   bool has_left() const { return succession_ && succession_->members.empty(); }
+
+  /// Whether this part of the epoch's ranks, which has gone on by itself, joins those that have decided this. The part with a quorum stays,
+  /// then the larger one, then the one with the lowest rank.
+  bool is_to_end_fork(const wire::Decision& decision) const {
+    if (!has_forked()) return false;
+    if (decision.lineage == lineage_) return true;
+    const auto order = [](const auto& members) { return std::pair(-static_cast<std::int64_t>(members.size()), std::int64_t{members[0]}); };
+    return order(decision.members) < order(succession_->members);
+  }
 
   void succeed(const Agreement::Outcome& outcome) {
     stop_timers();
@@ -220,7 +259,7 @@ class Epochs::Stage final : public EpochUser {
     WorldOptions options = world_->options();
     options.rank = own_rank_there;
     options.size = static_cast<int>(members.size());
-    options.guests = 0;
+    options.guests = options.newcomers = 0;
     ++options.epoch;
     options.early_limits = {};
     options.machines.clear();
@@ -315,7 +354,7 @@ class Epochs::Stage final : public EpochUser {
   const std::uint64_t lineage_;
   Duration proof_interval_;
   Agreement agreement_;
-  bool started_ = false;
+  bool started_ = false, ends_fork_ = false;
   Instant ended_at_{};
   std::optional<Succession> succession_;
   std::vector<Done> waiters_;
@@ -349,11 +388,21 @@ void Epochs::forget_old() {
   if (stages_.size() <= kKeptStages) return;
   const auto end = stages_.end() - static_cast<std::ptrdiff_t>(kKeptStages);
   (*end)->forget_before();
-  std::for_each(stages_.begin(), end, [](const auto& stage) {
+  const Stage* last_fork = nullptr;
+  std::for_each(stages_.begin(), end, [&](const auto& stage) {
     stage->forget_before();
     stage->forget_after();
+    if (stage->has_forked()) last_fork = stage.get();
   });
-  stages_.erase(std::remove_if(stages_.begin(), end, [](const auto& stage) { return stage->unused(); }), end);
+  // Those from whom this part has gone on by itself may be heard again.
+  stages_.erase(std::remove_if(stages_.begin(), end, [&](const auto& stage) { return stage->unused() && stage.get() != last_fork; }), end);
+}
+
+void Epochs::end_fork(const std::vector<std::uint32_t>& members, const World& world) {
+  doors_to_join_.clear();
+  for (const std::uint32_t member : members)
+    if (const Address& door = world.door(static_cast<int>(member)); door.port != 0) doors_to_join_.push_back(door);
+  stages_.back()->end_fork();
 }
 
 Epochs::Stage& Epochs::stage_of(const World& world) {
@@ -365,6 +414,7 @@ Epochs::Stage& Epochs::stage_of(const World& world) {
 void Epochs::when_succeeded(const World& world, Done done) { stage_of(world).when_succeeded(std::move(done)); }
 
 void Epochs::close(std::function<void()> on_closed) {
+  if (stages_.back()->is_left_out()) world().wait_for_nobody();
   for (const auto& stage : stages_) stage->stop();
   world().close(std::move(on_closed));
 }

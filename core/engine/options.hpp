@@ -28,6 +28,8 @@ struct WorldOptions {
   int size = 1;
   /// The number of ranks that cannot be dialled (browsers). They are the last ranks, and rank 0 is never one.
   int guests = 0;
+  /// How many of the ranks before the guests have come into an elastic group with this world.
+  int newcomers = 0;
   /// Whether the links outlive a failure of the world, for those ranks that go on without the others (core/elastic/epochs.hpp).
   bool elastic = false;
   std::uint32_t epoch = 0;  // of an elastic world

@@ -29,6 +29,8 @@ World::World(EventLoop& loop, const WorldOptions& options)
       clock_(options_, peers_),
       parts_(*this, groups_),
       heard_(static_cast<std::size_t>(options.size), options.epoch == 0) {
+  const int members = options_.natives() - options_.newcomers;
+  first_on_probation_ = options_.rank < members ? members : options_.size;
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
   if (options.size > 1) schedule_tick();
 }
@@ -158,7 +160,8 @@ void World::on_abort(int peer, const Status& status) {
   const bool revokes = status.code() == Errc::cancelled && status.rank() == peer;
   if (options_.elastic && options_.is_guest(peer) && !revokes)
     return fail({Errc::peer_lost, peers_.text_of(peer) + " has left: " + status.text(), peer});
-  const int blamed = status.rank() < options_.size ? status.rank() : -1;
+  const bool is_its_own = status.code() == Errc::mismatch && is_on_probation(peer);
+  const int blamed = is_its_own ? peer : status.rank() < options_.size ? status.rank() : -1;
   // This rank has not seen what it is told about another one; a member may say anything.
   const bool hearsay = blamed >= 0 && blamed != peer && (status.code() == Errc::peer_lost || status.code() == Errc::protocol_error);
   fail({status.code(), status.text() + (hearsay ? "; so says rank " + std::to_string(peer) : ""), blamed});
@@ -263,17 +266,22 @@ void World::close_if_over(const Session& session) {
 /// However a guest breaks an elastic world, for the others it is one that they have lost, unless it has revoked the epoch.
 Status World::as_loss(const Status& status) const {
   const bool of_guest = options_.elastic && status.rank() < options_.size && options_.is_guest(status.rank());
-  return of_guest && status.code() != Errc::cancelled ? Status{Errc::peer_lost, status.text(), status.rank()} : status;
+  const bool of_newcomer = status.code() == Errc::mismatch && is_on_probation(status.rank());
+  return (of_guest && status.code() != Errc::cancelled) || of_newcomer ? Status{Errc::peer_lost, status.text(), status.rank()} : status;
 }
 
 void World::fail(const Status& status) {
   if (!failure_.ok()) return;
   failure_ = peers_.with_name(as_loss(status));
-  if (status.code() == Errc::mismatch && failure_.code() == Errc::peer_lost) guests_mismatch_ = peers_.with_name(status);
+  if (status.code() == Errc::mismatch && failure_.code() == Errc::peer_lost) mismatch_ = peers_.with_name(status);
   end_operations(failure_);
   peers_.for_each_session([&](Session& session) {
     if (!session.closed() && !session.goodbye_received()) send_end(session);
   });
+  if (is_on_probation(mismatch_.rank())) {
+    session_with(mismatch_.rank()).give_up();
+    if (epoch_user_ != nullptr) tell_lost(mismatch_.rank());
+  }
   if (epoch_user_ != nullptr)
     loop_.defer([this, watch = guard_.watch()] {
       if (watch.alive() && epoch_user_ != nullptr) epoch_user_->on_ended(failure_);
@@ -282,9 +290,9 @@ void World::fail(const Status& status) {
 }
 
 void World::send_end(Session& session) {
-  // A guest that calls something else than the native ranks is told so, since it would do the same again if it came back.
-  const bool of_mismatch = !options_.is_guest(session.peer()) || session.peer() == guests_mismatch_.rank();
-  const wire::Abort end = wire::to_abort(of_mismatch && !guests_mismatch_.ok() ? guests_mismatch_ : failure_);
+  // Who calls something else than the native ranks is told so, since it would do the same again if it came back.
+  const bool of_mismatch = !options_.is_guest(session.peer()) || session.peer() == mismatch_.rank();
+  const wire::Abort end = wire::to_abort(of_mismatch && !mismatch_.ok() ? mismatch_ : failure_);
   // A guest's world is one epoch.
   if (options_.elastic && !options_.is_guest(session.peer()))
     return ringlet::send_control(session, wire::Revoke{options_.epoch, end.code, end.rank, end.text});
@@ -360,6 +368,7 @@ void World::finish_closing() {
 /// A peer ends its direction once it has read the goodbye, and with it all that was sent before. Closing a link earlier could destroy what
 /// is still on its way over a slow network.
 bool World::has_waited_enough(Instant now) const {
+  if (waits_for_nobody_) return true;
   if (now - close_start_ < options_.close_timeout) return false;
   if (breaks_off_ || failure_.code() != Errc::cancelled || now - close_start_ >= options_.operation_timeout) return true;
   bool reads = false;

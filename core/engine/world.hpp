@@ -83,6 +83,11 @@ class World final : private SessionOwner, private GroupHost {
   void retire();
   /// Of an elastic world that has failed: for the others this rank has ended, and what they decide is without it.
   void say_goodbye();
+  /// Where the others have gone on without this rank, close() does not wait for them.
+  void wait_for_nobody() { waits_for_nobody_ = true; }
+  /// The newcomers have taken part in what all agreed on. Before, one that calls something else than the members is lost to these, which go
+  /// on: it may be any program that knows the token.
+  void trust_newcomers() { first_on_probation_ = options_.size; }
   /// Runs once if the world fails.
   void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
   void send_control(int rank, const wire::ControlMessage& message) override;
@@ -166,6 +171,7 @@ class World final : private SessionOwner, private GroupHost {
   void on_goodbye(int peer);
   void on_relayed_link_lost(int peer, const Status& status);
   Status as_loss(const Status& status) const;
+  bool is_on_probation(int rank) const { return rank >= first_on_probation_ && rank < options_.natives(); }
   /// Tells a peer why the world has failed, as its last message to it.
   void send_end(Session& session);
   /// Nothing can be heard from the rank any more.
@@ -201,9 +207,11 @@ class World final : private SessionOwner, private GroupHost {
   std::vector<bool> heard_;                              // by rank
   std::function<void()> on_closed_;
   Status failure_;
-  Status guests_mismatch_;  // which `failure_` reports as the guest's loss; that guest and the native ranks are told of it
+  Status mismatch_;  // which `failure_` reports as the loss of a guest or newcomer; that rank and the native ones are told of it
   bool closing_ = false;
   bool breaks_off_ = false;  // it is closed while operations are pending
+  bool waits_for_nobody_ = false;
+  int first_on_probation_ = 0;  // the newcomers from this rank on
   Instant close_start_{};
   TimerId tick_timer_ = 0;
   AliveGuard guard_;

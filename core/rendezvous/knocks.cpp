@@ -58,13 +58,13 @@ void Knocks::expect_guests(std::size_t count) {
 Knocks::Chosen Knocks::choose(std::size_t most, std::function<void(const std::string& name)> on_gone) {
   on_gone_ = std::move(on_gone);
   Chosen chosen;
-  const bool takes_guests = guests_have_gathered();
+  // Guests that gather here yet, too: they may have gathered at another rank's door, and those left out would soon send these away.
   for (Peer& peer : peers_) {
-    if (peer.state != State::waiting || (peer.is_guest && !takes_guests) || chosen.processes + chosen.guests >= most) continue;
+    if (peer.state != State::waiting || chosen.processes + chosen.guests >= most) continue;
     peer.state = State::chosen;
     ++(peer.is_guest ? chosen.guests : chosen.processes);
   }
-  if (takes_guests) expected_are_here_ = false;
+  expected_are_here_ = false;
   tell_waiting();
   return chosen;
 }

@@ -16,7 +16,7 @@ namespace ringlet {
 
 /// The processes and guests that knock at the door of a rank and wait until its group admits them, in the order in which they came. Guests
 /// are admitted together, since each change of the group sends away those that are in it: they count as waiting only once no other has
-/// come for a moment. Belongs to the loop's thread.
+/// come for a moment, unless others are admitted anyway. Belongs to the loop's thread.
 class Knocks {
  public:
   static constexpr std::size_t kMaxWaiting = 64;

@@ -219,8 +219,8 @@ void SimTrainer::on_block() {
 void SimTrainer::on_state_checked() {
   if (is_right_ == 0) wrong_ = "I11: a rank was given another state than its givers had";
   if (hand_over_.takes(rank())) {
-    // A guest may come from one half of a parted network to the other one, which go on each by itself.
-    const bool comes_from_other_half = is_guest() && town_.on_split == OnSplit::fork;
+    // From one part of a network to another one, which had gone on each by itself.
+    const bool comes_from_other_half = town_.on_split == OnSplit::fork && (is_guest() || std::exchange(had_gone_on_alone_, false));
     if (hand_over_.step < next_step_ && !comes_from_other_half) wrong_ = "I5: a committed step was undone by a state of fewer steps";
     taken_.push_back({hand_over_.step, state_});
     step_ = next_step_ = hand_over_.step;
@@ -284,7 +284,8 @@ void SimTrainer::be_left_out(const Succession& succession) {
   if (rows_) rows_->forget();
   if (!rejoins_) return;
   door_->knocks().shut();
-  doors_.clear();
+  doors_ = epochs_->doors_of_those_to_join();
+  had_gone_on_alone_ = !doors_.empty();
   for (int peer = 0; peer < world_->options().natives(); ++peer)
     if (peer != rank()) doors_.push_back(world_->door(peer));
   voting_ = Vote::none;

@@ -218,6 +218,7 @@ class SimTrainer {
   int average_epoch_ = 0;
   bool waits_ = false;
   std::optional<LeftOut> left_out_;
+  bool had_gone_on_alone_ = false;
   std::string wrong_;
 
   using ToldState = std::array<std::uint64_t, 3>;

@@ -157,6 +157,33 @@ TEST_CASE("whoever stands still at any event of a join, or whichever link breaks
   }
 }
 
+TEST_CASE("whichever part of a network is away, or of the ranks stands still, and for however long, all are together again afterwards") {
+  Runs runs;
+  for (const int size : {2, 3, 4, 5})
+    for (const OnSplit on_split : {OnSplit::wait, OnSplit::fork})
+      // While the parts wait, and after they have gone on by themselves.
+      for (const int seconds : {8, 25})
+        for (const Kind kind : {Kind::network_parts, Kind::stands_still}) {
+          std::uint64_t turn = 0;
+          for (int away = 1; away + 1 < 1 << size; ++away) {
+            const std::uint64_t event = 7 * turn++ % 120;
+            SimTraining training({calm(size), on_split, true, 0});
+            training.sim().run_for(Duration::milliseconds(2));
+            Faults faults;
+            for (int process = 0; process < size; ++process)
+              if (kind == Kind::stands_still && (away >> process & 1) != 0) faults.push_back({kind, process, 0, event});
+            if (kind == Kind::network_parts) faults.push_back({kind, away, 0, event});
+            for (const TrainingFault& fault : faults) training.break_at(training.sim().event_count(), fault);
+            training.sim().run_for(Duration::seconds(seconds));
+            training.heal();
+            const bool together = training.run_until_groups_go_on({size}, kLimit);
+            CAPTURE(on_split == OnSplit::fork, seconds, away);
+            const std::string wrong = training.check();
+            runs.expect_nothing_wrong(wrong.empty() && !together ? "I7, I8: not all are together again" : wrong, size, faults);
+          }
+        }
+}
+
 TEST_CASE("whenever processes end, join and come back, all of them train together in the end") {
   for (const auto seed : seeds(300)) {
     CAPTURE(seed);

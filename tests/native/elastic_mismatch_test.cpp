@@ -38,12 +38,14 @@ struct Program {
   ElasticFsdpOptions shards{};
   double learning_rate = 0.5;
   bool is_sharded = false;
+  bool is_no_trainer = false;  // it adds numbers instead
 };
 
 /// Trains as `program` says.
 void train(Group world, const Program& program, const std::function<void(const Step&)>& after_commit,
            const std::function<void(const MembershipChange&)>& on_change = {}) {
   std::vector<float> weights(program.elements), gradient(program.elements, 1);
+  while (program.is_no_trainer) world.all_sum(TensorView(weights));
   const Tree parameters{{"weights", weights}}, gradients{{"weights", gradient}};
   ElasticTrainerOptions options = program.options;
   options.on_change = on_change;
@@ -90,7 +92,8 @@ std::vector<std::string> told_where_one_comes(const Program& ours, const Program
       if (change.joined > 0) return expect(change.world.size() == kOwnRanks + 1, "one has come");
       expect(change.world.size() == kOwnRanks && change.lost == std::vector<int>{kOwnRanks},
              [&] { return std::to_string(change.world.size()) + " are left: " + change.cause.text(); });
-      expect(change.cause.code() == Errc::mismatch && change.cause.rank() == kOwnRanks, [&] { return change.cause.text(); });
+      const Errc code = its.is_no_trainer ? Errc::peer_lost : Errc::mismatch;
+      expect(change.cause.code() == code && change.cause.rank() == kOwnRanks, [&] { return change.cause.text(); });
       lost_at = change.step;
       const std::lock_guard lock(mutex);
       texts.push_back(change.cause.text());
@@ -134,6 +137,11 @@ TEST_CASE("whoever comes with another plan or state leaves, and the others go on
   expect_told(ours, saving(0, 2), "samples with a checkpoint at the end");
   expect_told(saving(1000, 2), saving(100, 2), "rank 2 is to train 1000000 steps of 6 samples with a checkpoint every 100 steps");
   expect_told(saving(1000, 2), saving(1000, 3), "of which it keeps 3");
+}
+
+TEST_CASE("a program that trains nothing, and joins those who do, is told so, and they go on") {
+  for (const bool is_sharded : {false, true})
+    expect_told({.is_sharded = is_sharded}, {.is_no_trainer = true}, "ranks disagree about operation 0");
 }
 
 TEST_CASE("whoever comes with other options of sharded state leaves, and the others go on") {

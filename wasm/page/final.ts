@@ -8,12 +8,10 @@ export function isDisagreement({ code, rank, during }: TrainingFailure, seat: Se
 }
 
 /**
- * Whether joining again would change nothing: another token or version, a tab that cannot take its part, which would interrupt the others each
- * time, or a group that cannot be reached. `disagreements` are those with other tabs, this one among them, since the last step.
+ * Whether joining again would change nothing: this tab does something else than the others, or cannot take its part, which would interrupt
+ * them each time. `disagreements` are those with other tabs, this one among them, since the last step.
  */
 export function isFinal(failure: TrainingFailure, seat: Seat | undefined, disagreements: number): boolean {
-  const { code, during } = failure;
-  const unreachable = code === 'timed_out' && during === 'returning';
   const isOfOther = isDisagreement(failure, seat) && disagreements < mostDisagreements;
-  return unreachable || code === 'authentication' || (isAnotherVersion(failure) && !isOfOther) || isOwnFailure(failure);
+  return (isAnotherVersion(failure) && !isOfOther) || isOwnFailure(failure);
 }

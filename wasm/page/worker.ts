@@ -2,9 +2,10 @@ import makeModule from 'ringlet-module';
 import { browserPlatform } from '../src/browser_platform.js';
 import { LocalEngine } from '../src/core/local_engine.js';
 import type { Progress, Seat } from '../src/engine.js';
-import { toFailure } from '../src/errors.js';
+import { type RingletError, toError, toFailure } from '../src/errors.js';
 import { Group } from '../src/group.js';
-import { requestOf } from '../src/join.js';
+import { type JoinOptions, requestOf } from '../src/join.js';
+import { Entrance } from '../src/reform.js';
 import type { WorkerScope } from '../src/remote/worker_channel.js';
 import { isDisagreement, isFinal } from './final.js';
 import type { News, Order, Phase } from './news.js';
@@ -18,9 +19,7 @@ const tickMs = 1000;
 const sleepMs = 5000;
 // This can be short, because the page was loaded from the same rank a moment ago.
 const connectTimeout = 20_000;
-// The time before this tab joins again, doubled after each attempt that fails.
-const shortestPause = 50;
-const longestPause = 2000;
+const pause = 50;
 // After two disagreements tabs come one by one, so that the native ranks find the odd one.
 const disagreementPause = (): number => 5000 + 25_000 * Math.random();
 
@@ -29,25 +28,31 @@ setInterval(() => (lastTick = performance.now()), tickMs);
 
 scope.addEventListener('message', (event: MessageEvent<Order>) => void run(event.data));
 
-/** Takes part until the training ends. Where the group goes on without this tab, it joins again. */
+/** Takes part until the training ends. Where the group goes on without this tab, it joins again, at any native rank's door. */
 async function run(order: Order): Promise<void> {
   const visit: Visit = { during: 'looking', elastic: false, disagreements: 0, returns: false };
-  for (let pause = shortestPause; ; pause = Math.min(2 * pause, longestPause)) {
+  const entrance = new Entrance((options) => join(options, visit), { ...order, connectTimeout, onProgress: (news) => relay(news, visit) });
+  const untilItIsIn = new AbortController().signal;
+  let doors: readonly string[] = [];
+  for (let cause: RingletError | undefined; ; visit.returns = true) {
+    let isIn = false;
     try {
-      tell({ kind: 'finished', parameterHash: await takePart(order, visit) });
-      return;
+      const group = await entrance.joinPersistently(untilItIsIn, cause, doors);
+      isIn = true;
+      const { engine } = group.inner;
+      ({ doors } = await engine.worldState());
+      return tell({ kind: 'finished', parameterHash: await takePart(group, engine as LocalEngine, visit) });
     } catch (error) {
       // Measured before anything else runs, because the timer has not yet ticked in a Worker that was suspended.
       const slept = performance.now() - lastTick > sleepMs;
       const failure = { ...toFailure(error), during: visit.during, slept };
       if (isDisagreement(failure, visit.seat)) ++visit.disagreements;
-      if (!visit.elastic || isFinal(failure, visit.seat, visit.disagreements)) return tell({ kind: 'failed', failure });
+      if (!isIn || !visit.elastic || isFinal(failure, visit.seat, visit.disagreements)) return tell({ kind: 'failed', failure });
       tell({ kind: 'left', failure });
-      if (visit.during === 'training') pause = visit.disagreements < 2 ? shortestPause : disagreementPause();
       visit.during = 'returning';
-      visit.returns = true;
+      cause = toError(failure);
     }
-    await new Promise((resolve) => setTimeout(resolve, pause));
+    await new Promise((resolve) => setTimeout(resolve, visit.disagreements < 2 ? pause : disagreementPause()));
   }
 }
 
@@ -63,26 +68,36 @@ interface Visit {
   returns: boolean;
 }
 
-/** Joins and trains, and returns the hash of the parameters at the end. */
-async function takePart(order: Order, visit: Visit): Promise<string> {
-  const relay = (progress: Progress): void => {
-    if (progress.kind === 'waiting' || progress.kind === 'knocking') visit.during = 'waiting';
-    if (progress.kind === 'knocking') visit.elastic = true;
-    // While it returns, the page goes on showing why it was left out.
-    if (visit.returns) return;
-    if (progress.kind === 'connecting' || progress.kind === 'waiting' || progress.kind === 'knocking') tell(progress);
-  };
+function relay(news: Progress, visit: Visit): void {
+  // While it returns, the page goes on showing why it was left out.
+  if (news.kind === 'knocking') visit.elastic = true;
+  if (visit.returns) return;
+  if (news.kind === 'waiting' || news.kind === 'knocking') visit.during = 'waiting';
+  if (news.kind === 'connecting' || news.kind === 'waiting' || news.kind === 'knocking') tell(news);
+}
+
+async function join(options: JoinOptions, visit: Visit): Promise<Group> {
   // Each attempt has a module of its own, since nothing of a group that has failed may be left.
-  const engine = await LocalEngine.make(browserPlatform, makeModule, new URL('train_text.wasm', self.location.href), false, relay);
+  const wasm = new URL('train_text.wasm', self.location.href);
+  const engine = await LocalEngine.make(browserPlatform, makeModule, wasm, false, options.onProgress ?? (() => undefined));
   try {
-    const membership = await engine.join(requestOf(browserPlatform, { ...order, connectTimeout }));
-    visit.during = 'training';
+    const membership = await engine.join(requestOf(browserPlatform, options));
     visit.seat = engine.seat;
-    visit.returns = false;
-    const { rank, size } = membership;
-    const group = new Group(engine, membership);
+    return new Group(engine, membership);
+  } catch (error) {
+    void engine.close();
+    throw error;
+  }
+}
+
+/** Trains, and returns the hash of the parameters at the end. */
+async function takePart(group: Group, engine: LocalEngine, visit: Visit): Promise<string> {
+  visit.during = 'training';
+  visit.returns = false;
+  try {
+    const { rank, size } = group;
     const { ring, text } = await group.placement();
-    const { guests, elastic } = visit.seat;
+    const { guests, elastic } = engine.seat;
     tell({ kind: 'joined', rank, size, guests, elastic, order: ring, placement: text });
     const trainer = new Trainer(engine.module as TrainerModule, engine.memory, rank, size);
     await train(group, trainer, (news) => {

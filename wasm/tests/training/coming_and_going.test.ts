@@ -1,10 +1,12 @@
 // Tests of tabs that come and go while the others train. RINGLET_SOAK_MINUTES makes the last one longer.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { after, before, test as nodeTest, type TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { desktop, openPage, screenshot, startChromium, type WatchedPage } from '../browser/chromium.js';
 import { headline, sees } from './sees.js';
-import { Served, type ServeOptions } from './served.js';
+import { programs, Served, type ServeOptions } from './served.js';
 
 const soakSeconds = Number(process.env['RINGLET_SOAK_MINUTES'] ?? 0.4) * 60;
 const test = (name: string, run: (context: TestContext) => Promise<void>): unknown =>
@@ -130,6 +132,22 @@ test('where all native ranks are killed at once they start anew, and the tabs co
   for (const rank of [1, 0]) served.kill(rank);
   await served.says(/starting anew, as a group of 2 ranks/);
   await endsWell(served, tabs);
+});
+
+test('a tab goes on with a native rank that has joined, when all that served its page are lost', async (context) => {
+  const { served, link, tabs } = await begin(context, { ranks: 1, browsers: 1, steps: 1_000_000 });
+  const [page] = tabs as [Page];
+  const [, door = ''] = /RINGLET_JOIN=(\S+)/.exec(await served.says(/RINGLET_JOIN=\S+\s/)) ?? [];
+  const env = { ...process.env, RINGLET_JOIN: door, RINGLET_TOKEN: new URL(link).hash.replace('#token=', '') };
+  const joined = spawn(join(programs, 'train_text'), [], { env, stdio: 'ignore' });
+  context.after(() => joined.kill());
+  await served.says(/epoch \d+: 3 ranks/);
+  await trainsOn(served, page, 3);
+  served.kill(0);
+  assert.notEqual(await served.exitCode, 0);
+  await trainsOn(served, page, 20);
+  // All ranks compare their parameters every five steps.
+  assert.equal(joined.exitCode, null);
 });
 
 test('a tab that stood still is left out, says so when it wakes, and comes back', async (context) => {
