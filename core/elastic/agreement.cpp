@@ -35,6 +35,21 @@ wire::ControlMessage to_control(const std::variant<Kinds...>& message) {
 
 }  // namespace
 
+std::uint32_t epoch_of(const AgreementMessage& message) {
+  return std::visit([](const auto& one) { return one.epoch; }, message);
+}
+
+std::optional<AgreementMessage> of_agreement(const wire::ControlMessage& message) {
+  return std::visit(
+      [](const auto& one) -> std::optional<AgreementMessage> {
+        if constexpr (std::is_constructible_v<AgreementMessage, decltype(one)>)
+          return AgreementMessage(one);
+        else
+          return std::nullopt;
+      },
+      message);
+}
+
 Agreement::Agreement(Setup setup) : setup_(std::move(setup)), ranks_(setup_.votes, setup_.self), early_(setup_.votes.size()) {
   RINGLET_CHECK(ranks_.exists(setup_.self) && setup_.votes.size() == static_cast<std::size_t>(setup_.size));
 }

@@ -13,6 +13,11 @@ namespace ringlet {
 
 using AgreementMessage = std::variant<wire::Query, wire::Report, wire::Proposal, wire::Acceptance, wire::Decision>;
 
+/// The epoch whose end the message is about.
+std::uint32_t epoch_of(const AgreementMessage& message);
+/// Nothing if it is another message.
+std::optional<AgreementMessage> of_agreement(const wire::ControlMessage& message);
+
 /// One rank's part in the agreement of an epoch's survivors on the members of the next epoch: Paxos for one value, in which proofs of death
 /// may stand in for a majority. A value type without clock and sockets: the caller carries its messages and tells it what has happened.
 /// Ranks and links are those of the epoch that has ended; each link keeps the order of its messages.

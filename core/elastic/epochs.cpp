@@ -11,6 +11,7 @@
 #include "core/base/alive_guard.hpp"
 #include "core/base/check.hpp"
 #include "core/elastic/agreement.hpp"
+#include "core/elastic/reunion.hpp"
 
 namespace ringlet {
 
@@ -19,21 +20,6 @@ namespace {
 // More than a rank keeps of answers about its state (World), so that a rank which only asks for those is not given up.
 constexpr std::size_t kMaxUnreadByMember = 128;
 constexpr std::size_t kKeptStages = 2;  // the newest, and the one before, whose ranks may still ask what was decided
-
-std::uint32_t epoch_of(const AgreementMessage& message) {
-  return std::visit([](const auto& one) { return one.epoch; }, message);
-}
-
-std::optional<AgreementMessage> of_agreement(const wire::ControlMessage& message) {
-  return std::visit(
-      [](const auto& one) -> std::optional<AgreementMessage> {
-        if constexpr (std::is_constructible_v<AgreementMessage, decltype(one)>)
-          return AgreementMessage(one);
-        else
-          return std::nullopt;
-      },
-      message);
-}
 
 }  // namespace
 
@@ -131,6 +117,7 @@ class Epochs::Stage final : public EpochUser {
     if (world_->has_left_world(rank)) return agreement_.prove_dead(rank);
     if (world_->is_linked(rank) || !agreement_.hears(rank)) return;
     agreement_.lose(rank);
+    lost_.insert(rank);
     if (world_->reaches(rank)) world_->send_control(rank, wire::Unheard{world_->options().epoch});
   }
 
@@ -153,7 +140,9 @@ class Epochs::Stage final : public EpochUser {
     if (left_out && in_epoch && !decision.members.empty()) {
       if (has_left()) return;
       if (succession_) {
-        if (is_to_end_fork(decision)) epochs_.end_fork(decision.members, *world_);
+        const Agreement::Outcome own{{succession_->members.begin(), succession_->members.end()}, succession_->lineage};
+        if (has_forked() && has_better_claim({decision.members, decision.lineage}, own, lineage_))
+          epochs_.end_fork(decision.members, *world_);
         return;
       }
       if (decision.lineage != lineage_ && !world_->failure().ok()) return leave();
@@ -188,28 +177,16 @@ class Epochs::Stage final : public EpochUser {
       arm(report_timer_, options().report_timeout, [this] { agreement_.stop_waiting_for_reports(); });
   }
 
-  /// Whether this rank makes way, by its goodbye, for living ranks that have lost it: where they hear each other again, or still, all would
-  /// wait for a proof. Those that it hears go first, since it stood still and they did not; of parts that have lost each other, the one
-  /// with the lowest rank. So of all ranks that learn of each other one always stays.
   bool makes_way() const {
     if (!started_ || succession_) return false;
     if (ends_fork_) return true;
-    int living = 1, together = 1, first_together = own_rank(), first_of_others = size();
-    bool was_lost = false, has_lost = false;
+    std::vector<OtherRank> others;
     for (int rank = 0; rank < world_->options().natives(); ++rank) {
-      if (rank == own_rank() || agreement_.is_dead(rank)) continue;
-      ++living;
-      const bool lost_this_rank = lost_by_.contains(rank);
-      if (!world_->is_linked(rank))
-        has_lost = true;
-      else if (lost_this_rank)
-        was_lost = true;
-      else
-        ++together, first_together = std::min(first_together, rank);
-      if (lost_this_rank) first_of_others = std::min(first_of_others, rank);
+      const bool has_left = world_->has_left_world(rank), is_heard = has_left ? !lost_.contains(rank) : world_->is_linked(rank);
+      if (rank != own_rank() && (has_left || !agreement_.is_dead(rank)))
+        others.push_back({rank, is_heard, lost_by_.contains(rank), has_left});
     }
-    if (2 * together > living) return false;
-    return (was_lost && !has_lost) || first_of_others < first_together;
+    return ringlet::makes_way(own_rank(), others);
   }
 
   /// Its goodbye is a proof, with which the others may decide.
@@ -218,15 +195,6 @@ class Epochs::Stage final : public EpochUser {
     succeed({{}, lineage_});
   }
   bool has_left() const { return succession_ && succession_->members.empty(); }
-
-  /// Whether this part of the epoch's ranks, which has gone on by itself, joins those that have decided this. The part with a quorum stays,
-  /// then the larger one, then the one with the lowest rank.
-  bool is_to_end_fork(const wire::Decision& decision) const {
-    if (!has_forked()) return false;
-    if (decision.lineage == lineage_) return true;
-    const auto order = [](const auto& members) { return std::pair(-static_cast<std::int64_t>(members.size()), std::int64_t{members[0]}); };
-    return order(decision.members) < order(succession_->members);
-  }
 
   void succeed(const Agreement::Outcome& outcome) {
     stop_timers();
@@ -359,8 +327,8 @@ class Epochs::Stage final : public EpochUser {
   std::optional<Succession> succession_;
   std::vector<Done> waiters_;
   std::set<int> looked_for_;
-  std::set<int> has_begun_;  // ranks whose Decision has come
-  std::set<int> lost_by_;
+  std::set<int> has_begun_;       // ranks whose Decision has come
+  std::set<int> lost_, lost_by_;  // whom this rank has lost, and who has lost it
   TimerId report_timer_ = 0, take_over_timer_ = 0, lonely_timer_ = 0, proof_timer_ = 0;
   AliveGuard guard_;
 };

@@ -20,6 +20,7 @@ constexpr Duration kTimeToEnd = Duration::seconds(1);           // for this side
 World::World(EventLoop& loop, const WorldOptions& options)
     : loop_(loop),
       options_(options.within_limits()),
+      blame_(options_),
       peers_(options.size),
       groups_(*this, options_.max_groups),
       heartbeats_(options_, peers_, loop.now()),
@@ -29,8 +30,6 @@ World::World(EventLoop& loop, const WorldOptions& options)
       clock_(options_, peers_),
       parts_(*this, groups_),
       heard_(static_cast<std::size_t>(options.size), options.epoch == 0) {
-  const int members = options_.natives() - options_.newcomers;
-  first_on_probation_ = options_.rank < members ? members : options_.size;
   group_ = &groups_.create(*groups_.reserve(), Membership::of_world(options.size), options.rank);
   if (options.size > 1) schedule_tick();
 }
@@ -156,16 +155,7 @@ void World::on_control(Session& session, ConstBytes payload) {
   on_violation(peer, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group");
 }
 
-void World::on_abort(int peer, const Status& status) {
-  const bool revokes = status.code() == Errc::cancelled && status.rank() == peer;
-  if (options_.elastic && options_.is_guest(peer) && !revokes)
-    return fail({Errc::peer_lost, peers_.text_of(peer) + " has left: " + status.text(), peer});
-  const bool is_its_own = status.code() == Errc::mismatch && is_on_probation(peer);
-  const int blamed = is_its_own ? peer : status.rank() < options_.size ? status.rank() : -1;
-  // This rank has not seen what it is told about another one; a member may say anything.
-  const bool hearsay = blamed >= 0 && blamed != peer && (status.code() == Errc::peer_lost || status.code() == Errc::protocol_error);
-  fail({status.code(), status.text() + (hearsay ? "; so says rank " + std::to_string(peer) : ""), blamed});
-}
+void World::on_abort(int peer, const Status& status) { fail(blame_.of_abort(peer, peers_.text_of(peer), status)); }
 
 void World::on_revoke(int peer, const wire::Revoke& revoke) {
   if (revoke.epoch == options_.epoch) on_abort(peer, wire::to_status(wire::Abort{revoke.code, revoke.rank, revoke.text}));
@@ -263,22 +253,15 @@ void World::close_if_over(const Session& session) {
 
 // --- the end ---
 
-/// However a guest breaks an elastic world, for the others it is one that they have lost, unless it has revoked the epoch.
-Status World::as_loss(const Status& status) const {
-  const bool of_guest = options_.elastic && status.rank() < options_.size && options_.is_guest(status.rank());
-  const bool of_newcomer = status.code() == Errc::mismatch && is_on_probation(status.rank());
-  return (of_guest && status.code() != Errc::cancelled) || of_newcomer ? Status{Errc::peer_lost, status.text(), status.rank()} : status;
-}
-
 void World::fail(const Status& status) {
   if (!failure_.ok()) return;
-  failure_ = peers_.with_name(as_loss(status));
+  failure_ = peers_.with_name(blame_.as_loss(status));
   if (status.code() == Errc::mismatch && failure_.code() == Errc::peer_lost) mismatch_ = peers_.with_name(status);
   end_operations(failure_);
   peers_.for_each_session([&](Session& session) {
     if (!session.closed() && !session.goodbye_received()) send_end(session);
   });
-  if (is_on_probation(mismatch_.rank())) {
+  if (blame_.is_on_probation(mismatch_.rank())) {
     session_with(mismatch_.rank()).give_up();
     if (epoch_user_ != nullptr) tell_lost(mismatch_.rank());
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/alive_guard.hpp"
+#include "core/engine/blame.hpp"
 #include "core/engine/clock_comparison.hpp"
 #include "core/engine/create_group.hpp"
 #include "core/engine/deadline_watch.hpp"
@@ -87,7 +88,7 @@ class World final : private SessionOwner, private GroupHost {
   void wait_for_nobody() { waits_for_nobody_ = true; }
   /// The newcomers have taken part in what all agreed on. Before, one that calls something else than the members is lost to these, which go
   /// on: it may be any program that knows the token.
-  void trust_newcomers() { first_on_probation_ = options_.size; }
+  void trust_newcomers() { blame_.trust_newcomers(); }
   /// Runs once if the world fails.
   void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
   void send_control(int rank, const wire::ControlMessage& message) override;
@@ -170,8 +171,6 @@ class World final : private SessionOwner, private GroupHost {
   wire::RankState state(int peer, const wire::StateQuestion& question) const;
   void on_goodbye(int peer);
   void on_relayed_link_lost(int peer, const Status& status);
-  Status as_loss(const Status& status) const;
-  bool is_on_probation(int rank) const { return rank >= first_on_probation_ && rank < options_.natives(); }
   /// Tells a peer why the world has failed, as its last message to it.
   void send_end(Session& session);
   /// Nothing can be heard from the rank any more.
@@ -189,6 +188,7 @@ class World final : private SessionOwner, private GroupHost {
 
   EventLoop& loop_;
   WorldOptions options_;
+  Blame blame_;
   Peers peers_;
   GroupTable groups_;  // destroyed before the sessions, which may hold its frame sources
   GroupEngine* group_ = nullptr;
@@ -211,7 +211,6 @@ class World final : private SessionOwner, private GroupHost {
   bool closing_ = false;
   bool breaks_off_ = false;  // it is closed while operations are pending
   bool waits_for_nobody_ = false;
-  int first_on_probation_ = 0;  // the newcomers from this rank on
   Instant close_start_{};
   TimerId tick_timer_ = 0;
   AliveGuard guard_;
