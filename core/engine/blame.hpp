@@ -7,6 +7,13 @@
 
 namespace ringlet {
 
+/// Whether this build may be a member that others join. A browser's rank is a guest, whose package is small.
+#if defined(__EMSCRIPTEN__)
+inline constexpr bool kJudgesNewcomers = false;
+#else
+inline constexpr bool kJudgesNewcomers = true;
+#endif
+
 /// Who is to blame where a world fails, by what this rank has seen or was told. A value type.
 class Blame {
  public:
@@ -14,7 +21,7 @@ class Blame {
 
   /// The newcomers have taken part in what all agreed on.
   void trust_newcomers() { first_on_probation_ = options_.size; }
-  bool is_on_probation(int rank) const { return rank >= first_on_probation_ && rank < options_.natives(); }
+  bool is_on_probation(int rank) const { return kJudgesNewcomers && rank >= first_on_probation_ && rank < options_.natives(); }
 
   /// What it means that the peer ends the world with this status. `name` is the peer's.
   Status of_abort(int peer, const std::string& name, const Status& status) const;
