@@ -14,7 +14,7 @@ namespace ringlet {
 /// What ranks of an elastic group do that cannot know whether the others go on without them, because the network between them is cut.
 enum class OnSplit : std::uint8_t {
   wait = 0,  ///< wait until a majority is there, or the others are known to have ended
-  fork = 1,  ///< after ten seconds each part goes on, with a lineage of its own
+  fork = 1,  ///< after ten seconds each part goes on, with a lineage of its own, until it hears of one with a better claim
 };
 
 /// Options for forming or joining a group. Options that are unset come from the environment variable that is named with each. Of the ways
