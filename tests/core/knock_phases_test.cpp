@@ -202,7 +202,7 @@ TEST_CASE("guests are admitted together, once no other has come for a moment") {
   stage.pass(Duration::milliseconds(300));
   Talker& second = stage.dial(wire::SeatRequest{"second"}, kSoon);
   stage.pass(Duration::milliseconds(300));
-  CHECK(guests_of(stage.knocks.choose(9, nobody_goes)) == 0);
+  CHECK(stage.knocks.waiting() == 0);
   stage.pass(Duration::milliseconds(200));
   CHECK(stage.knocks.waiting() == 2);
   CHECK(guests_of(stage.knocks.choose(9, nobody_goes)) == 2);
@@ -214,6 +214,13 @@ TEST_CASE("guests are admitted together, once no other has come for a moment") {
     REQUIRE(guest->last<wire::Ticket>() != nullptr);
     CHECK(guest->last<wire::Ticket>()->rank == 4);
   }
+}
+
+TEST_CASE("guests that gather yet come along where others are admitted, as at another rank's door") {
+  DoorStage stage;
+  stage.dial(wire::SeatRequest{"guest"}, kSoon);
+  CHECK(stage.knocks.waiting() == 0);
+  CHECK(guests_of(stage.knocks.choose(9, nobody_goes)) == 1);
 }
 
 TEST_CASE("guests do not wait for ever for others that come one by one") {
