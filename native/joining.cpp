@@ -60,6 +60,8 @@ std::vector<Address> doors_of_others(SharedGroup& group) {
     const ringlet::World& world = group.core();
     for (int rank = 0; rank < world.options().natives(); ++rank)
       if (rank != world.options().rank && world.door(rank).port != 0) doors.push_back(world.door(rank));
+    for (const Address& way : group.world()->ways_back())
+      if (std::find(doors.begin(), doors.end(), way) == doors.end()) doors.push_back(way);
   });
   return doors;
 }
@@ -121,6 +123,8 @@ std::shared_ptr<SharedGroup> join_group(WorldConfig config, WorldStart start) {
     } catch (const Error& error) {
       // The members have dropped this growth, or will, and admit this process with the next one.
       failure = error.status().text();
+      // Another rank may tell of a coordinator that this process reaches.
+      std::rotate(config.join.begin(), config.join.begin() + 1, config.join.end());
     }
   }
 }

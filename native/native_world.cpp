@@ -222,6 +222,11 @@ void NativeWorld::begin_epochs() {
     listeners_ = std::make_unique<Listeners>(meeting_->take_listeners());
     meeting_.reset();
   }
+  for (int rank = 0; rank < options_.natives(); ++rank) {
+    if (!core_->has_session(rank) || core_->door(rank).port == 0) continue;
+    const auto reached = parse_address(core_->link_with(rank).peer_name);
+    if (reached.ok()) ways_back_.push_back({reached.value().host, core_->door(rank).port});
+  }
   EpochsOptions options;
   options.on_split = config_.on_split;
   options.lineage = start_.lineage;

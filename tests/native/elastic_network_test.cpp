@@ -116,3 +116,24 @@ TEST_CASE("of two ranks with a cut cable between them each waits, or goes on alo
   }
   CHECK(waits.journal().differences_from(waits.apart()) <= 1);
 }
+
+TEST_CASE("a rank that reaches the others by their second addresses alone comes back after it stood still") {
+  if (!networks_are_here()) return;
+  NetworkOfHosts network(3);
+  network.host(2).ip("link set eth0 down");
+  RankProcesses processes{.ranks = 3, .encrypt = true, .heartbeat_timeout = 500ms};
+  processes.prepare = [&network](InitOptions& options) {
+    options.listen_fd.reset();
+    if (!network.host(options.rank.value()).enter()) throw std::runtime_error("no way into a network namespace");
+    options.coordinator = network.host(0).address(1) + ":4711";
+  };
+  TrainingTown town(kTraining, processes);
+  REQUIRE(town.go_on());
+  town.stop(2);
+  REQUIRE(town.go_on());
+  town.wake(2);
+  REQUIRE(town.go_on());
+  CHECK(town.ranks_of(2) == 3);
+  CHECK(town.end_well());
+  check_all_steps(town);
+}
