@@ -126,17 +126,19 @@ TEST_CASE("whoever comes with another plan or state leaves, and the others go on
   expect_told(ours, {.plan = {.steps = 1'000'000, .batch = 5}}, "rank 2 is to train 1000000 steps of 5 samples");
   expect_told(ours, {.elements = 4}, "model.weights");
   expect_told(ours, {.is_sharded = true}, "rank 2 is to train 1000000 steps of 6 samples of sharded state");
-  const test::TemporaryDirectory directory;
-  const auto saving = [&](std::uint64_t every, int keep) {
+  // A checkpoint of another case would be loaded.
+  const test::TemporaryDirectory first, second, third;
+  const auto saving = [](const test::TemporaryDirectory& directory, std::uint64_t every, int keep) {
     Program program;
     program.options.checkpoint = directory.path();
     program.options.checkpoint_every = every;
     program.options.keep = keep;
     return program;
   };
-  expect_told(ours, saving(0, 2), "samples with a checkpoint at the end");
-  expect_told(saving(1000, 2), saving(100, 2), "rank 2 is to train 1000000 steps of 6 samples with a checkpoint every 100 steps");
-  expect_told(saving(1000, 2), saving(1000, 3), "of which it keeps 3");
+  expect_told(ours, saving(first, 0, 2), "samples with a checkpoint at the end");
+  expect_told(saving(second, 1000, 2), saving(second, 100, 2),
+              "rank 2 is to train 1000000 steps of 6 samples with a checkpoint every 100 steps");
+  expect_told(saving(third, 1000, 2), saving(third, 1000, 3), "of which it keeps 3");
 }
 
 TEST_CASE("a program that trains nothing, and joins those who do, is told so, and they go on") {
