@@ -19,7 +19,6 @@ const tickMs = 1000;
 const sleepMs = 5000;
 // This can be short, because the page was loaded from the same rank a moment ago.
 const connectTimeout = 20_000;
-const pause = 50;
 // After two disagreements tabs come one by one, so that the native ranks find the odd one.
 const disagreementPause = (): number => 5000 + 25_000 * Math.random();
 
@@ -52,7 +51,7 @@ async function run(order: Order): Promise<void> {
       visit.during = 'returning';
       cause = toError(failure);
     }
-    await new Promise((resolve) => setTimeout(resolve, visit.disagreements < 2 ? pause : disagreementPause()));
+    if (visit.disagreements >= 2) await new Promise((resolve) => setTimeout(resolve, disagreementPause()));
   }
 }
 
@@ -69,8 +68,8 @@ interface Visit {
 }
 
 function relay(news: Progress, visit: Visit): void {
-  // While it returns, the page goes on showing why it was left out.
   if (news.kind === 'knocking') visit.elastic = true;
+  // While it returns, the page goes on showing why it was left out.
   if (visit.returns) return;
   if (news.kind === 'waiting' || news.kind === 'knocking') visit.during = 'waiting';
   if (news.kind === 'connecting' || news.kind === 'waiting' || news.kind === 'knocking') tell(news);
