@@ -56,12 +56,11 @@ std::shared_ptr<SharedGroup> await_members(const std::shared_ptr<SharedGroup>& g
 std::vector<Address> doors_of_others(SharedGroup& group) {
   std::vector<Address> doors;
   group.driver().run([&] {
-    doors = group.world()->epochs().doors_of_those_to_join();
     const ringlet::World& world = group.core();
     for (int rank = 0; rank < world.options().natives(); ++rank)
       if (rank != world.options().rank && world.door(rank).port != 0) doors.push_back(world.door(rank));
-    for (const Address& way : group.world()->ways_back())
-      if (std::find(doors.begin(), doors.end(), way) == doors.end()) doors.push_back(way);
+    for (const Address& door : group.world()->first_doors())
+      if (std::find(doors.begin(), doors.end(), door) == doors.end()) doors.push_back(door);
   });
   return doors;
 }

@@ -216,17 +216,26 @@ void NativeWorld::end_meeting(const Status& why, Instant since) {
   });
 }
 
+void NativeWorld::note_doors() {
+  std::vector<Address> reached;
+  for (int rank = 0; rank < options_.natives(); ++rank) {
+    const Address& door = core_->door(rank);
+    if (rank == options_.rank || door.port == 0) continue;
+    first_doors_.push_back(door);
+    if (!core_->has_session(rank)) continue;
+    const auto at = parse_address(core_->link_with(rank).peer_name);
+    if (at.ok()) reached.push_back({at.value().host, door.port});
+  }
+  first_doors_.insert(first_doors_.end(), reached.begin(), reached.end());
+}
+
 void NativeWorld::begin_epochs() {
   if (meeting_) {
     addresses_ = meeting_->listening_addresses();
     listeners_ = std::make_unique<Listeners>(meeting_->take_listeners());
     meeting_.reset();
   }
-  for (int rank = 0; rank < options_.natives(); ++rank) {
-    if (!core_->has_session(rank) || core_->door(rank).port == 0) continue;
-    const auto reached = parse_address(core_->link_with(rank).peer_name);
-    if (reached.ok()) ways_back_.push_back({reached.value().host, core_->door(rank).port});
-  }
+  note_doors();
   EpochsOptions options;
   options.on_split = config_.on_split;
   options.lineage = start_.lineage;

@@ -84,9 +84,9 @@ class NativeWorld {
   /// The others have gone on without this rank.
   void be_left_out() { left_out_ = true; }
   bool is_left_out() const { return left_out_; }
-  /// The doors of the other ranks with which this world began, at the hosts at which this rank has reached them. The addresses that they
-  /// name may be of a network that this machine is not in. For the loop's thread.
-  const std::vector<Address>& ways_back() const { return ways_back_; }
+  /// Where the other ranks let processes in with which this world began: as they say themselves, and then at the hosts at which this rank
+  /// has reached them, since what they say may be of a network that this machine is not in. For the loop's thread.
+  const std::vector<Address>& first_doors() const { return first_doors_; }
   /// Waits until all others have read the goodbye of leave(), at most this long.
   void await_left(Duration timeout) noexcept { driver_.wait(left_, timeout); }
   Votes& votes() { return votes_; }
@@ -100,6 +100,7 @@ class NativeWorld {
   void open(web::PageBundle page);
   void meet(MeetingSockets sockets);
   void begin_epochs();
+  void note_doors();
   void follow(const ringlet::World& before, const Succession& succession);
   void end_meeting(const Status& why, Instant since);
   void find_closed_ports();
@@ -131,7 +132,7 @@ class NativeWorld {
   std::unique_ptr<Listeners> listeners_;
   std::vector<Address> addresses_;  // where each rank of the first epoch listens
   std::vector<bool> closed_ports_;  // by rank: whether this one cannot dial it
-  std::vector<Address> ways_back_;
+  std::vector<Address> first_doors_;
   TimerId port_timer_ = 0;
   TimerId stop_timer_ = 0;
   std::unique_ptr<StatusSocket> status_;

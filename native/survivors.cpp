@@ -145,7 +145,7 @@ bool Survivors::agree(bool mine, const CallOptions& call, std::span<std::int32_t
     if (group_.run_unless_failed(call, for_purpose(Purpose::agreement, make_all_reduce(ReduceOp::min, ConstTensorView(all), TensorView(all),
                                                                                        1, group_.options())))) {
       std::copy(all.begin() + 1, all.end(), least.begin());
-      if (!std::exchange(trusts_newcomers_, true)) group_.driver().run([this] { group_.core().trust_newcomers(); });
+      if (!std::exchange(trusts_joined_, true)) group_.driver().run([this] { group_.core().trust_joined(); });
       const std::lock_guard lock(votes.mutex);
       votes.set_result(all[0] != 0);
     } else {

@@ -40,7 +40,7 @@ class Survivors {
   std::shared_ptr<SharedGroup> next_;  // of the epoch after this one, until reform() returns the last one
   std::mutex agreeing_, settling_;
   bool settled_ = false;  // Votes were exchanged in this world
-  bool trusts_newcomers_ = false;
+  bool trusts_joined_ = false;
 };
 
 }  // namespace ringlet::native

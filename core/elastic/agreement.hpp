@@ -70,7 +70,6 @@ class Agreement {
   std::vector<int> unproved() const { return ranks_.unproved(); }
   /// Also false after `peer` has left for a lineage without this rank.
   bool hears(int peer) const { return ranks_.exists(peer) && !ranks_.at(peer).lost; }
-
   bool is_dead(int peer) const { return ranks_.at(peer).dead; }
 
   friend bool operator==(const Agreement&, const Agreement&) = default;

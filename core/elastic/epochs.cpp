@@ -72,6 +72,7 @@ class Epochs::Stage final : public EpochUser {
   void on_ended(const Status&) override {
     if (std::exchange(started_, true)) return;
     ended_at_ = loop().now();
+    if (world_->options().has_just_joined(world_->misfit())) world_->give_up(world_->misfit());
     for (int rank = 0; rank < size(); ++rank)
       if (rank != own_rank()) drop_if_gone(rank);
     agreement_.start();
@@ -138,11 +139,8 @@ class Epochs::Stage final : public EpochUser {
     const bool in_epoch =
         std::all_of(decision.members.begin(), decision.members.end(), [this](auto member) { return member < origins_.size(); });
     if (left_out && in_epoch && !decision.members.empty()) {
-      if (has_left()) return;
       if (succession_) {
-        const Agreement::Outcome own{{succession_->members.begin(), succession_->members.end()}, succession_->lineage};
-        if (has_forked() && has_better_claim({decision.members, decision.lineage}, own, lineage_))
-          epochs_.end_fork(decision.members, *world_);
+        if (yields_to(decision)) epochs_.stages_.back()->end_fork();
         return;
       }
       if (decision.lineage != lineage_ && !world_->failure().ok()) return leave();
@@ -169,7 +167,7 @@ class Epochs::Stage final : public EpochUser {
 
   void pump() {
     if (has_left()) return;
-    if (makes_way()) return leave();
+    if (is_to_leave()) return leave();
     for (const Agreement::Send& one : agreement_.take_sends())
       send(one.to, std::visit([](const auto& message) { return wire::ControlMessage(message); }, one.message));
     if (agreement_.outcome() && !succession_) return succeed(*agreement_.outcome());
@@ -177,16 +175,22 @@ class Epochs::Stage final : public EpochUser {
       arm(report_timer_, options().report_timeout, [this] { agreement_.stop_waiting_for_reports(); });
   }
 
-  bool makes_way() const {
+  bool is_to_leave() const {
     if (!started_ || succession_) return false;
     if (ends_fork_) return true;
     std::vector<OtherRank> others;
     for (int rank = 0; rank < world_->options().natives(); ++rank) {
-      const bool has_left = world_->has_left_world(rank), is_heard = has_left ? !lost_.contains(rank) : world_->is_linked(rank);
+      const bool has_left = world_->has_left_world(rank);
       if (rank != own_rank() && (has_left || !agreement_.is_dead(rank)))
-        others.push_back({rank, is_heard, lost_by_.contains(rank), has_left});
+        others.push_back({rank, !lost_.contains(rank), lost_by_.contains(rank), has_left});
     }
-    return ringlet::makes_way(own_rank(), others);
+    return makes_way(own_rank(), others);
+  }
+
+  /// Whether this rank's part, which has gone on by itself, is to join the part that has decided this.
+  bool yields_to(const wire::Decision& decision) const {
+    const Agreement::Outcome own{{succession_->members.begin(), succession_->members.end()}, succession_->lineage};
+    return has_forked() && has_better_claim({decision.members, decision.lineage}, own, lineage_);
   }
 
   /// Its goodbye is a proof, with which the others may decide.
@@ -227,7 +231,7 @@ class Epochs::Stage final : public EpochUser {
     WorldOptions options = world_->options();
     options.rank = own_rank_there;
     options.size = static_cast<int>(members.size());
-    options.guests = options.newcomers = 0;
+    options.guests = options.joined = 0;
     ++options.epoch;
     options.early_limits = {};
     options.machines.clear();
@@ -366,13 +370,6 @@ void Epochs::forget_old() {
   stages_.erase(std::remove_if(stages_.begin(), end, [&](const auto& stage) { return stage->unused() && stage.get() != last_fork; }), end);
 }
 
-void Epochs::end_fork(const std::vector<std::uint32_t>& members, const World& world) {
-  doors_to_join_.clear();
-  for (const std::uint32_t member : members)
-    if (const Address& door = world.door(static_cast<int>(member)); door.port != 0) doors_to_join_.push_back(door);
-  stages_.back()->end_fork();
-}
-
 Epochs::Stage& Epochs::stage_of(const World& world) {
   const auto found = std::find_if(stages_.begin(), stages_.end(), [&](const auto& stage) { return &stage->world() == &world; });
   RINGLET_CHECK(found != stages_.end());
@@ -382,7 +379,7 @@ Epochs::Stage& Epochs::stage_of(const World& world) {
 void Epochs::when_succeeded(const World& world, Done done) { stage_of(world).when_succeeded(std::move(done)); }
 
 void Epochs::close(std::function<void()> on_closed) {
-  if (stages_.back()->is_left_out()) world().wait_for_nobody();
+  if (stages_.back()->is_left_out()) world().hang_up();
   for (const auto& stage : stages_) stage->stop();
   world().close(std::move(on_closed));
 }

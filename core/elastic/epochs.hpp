@@ -58,8 +58,6 @@ class Epochs {
   ///@}
   /// `done` runs once, from the loop, when a world of these epochs has failed and it is known what comes after it.
   void when_succeeded(const World& world, Done done);
-  /// Where the ranks listen that have gone on without the newest world's: it went on by itself, and ends so that its ranks join those.
-  const std::vector<Address>& doors_of_those_to_join() const { return doors_to_join_; }
   /// Closes the newest world like World::close(). None of the others goes on.
   void close(std::function<void()> on_closed);
 
@@ -69,13 +67,10 @@ class Epochs {
   Stage& stage_of(const World& world);
   Stage& begin(std::unique_ptr<World> world, std::vector<int> origins, std::uint64_t lineage, Stage* before);
   void forget_old();
-  /// `members` of this world have gone on with a better claim than the newest world has.
-  void end_fork(const std::vector<std::uint32_t>& members, const World& world);
 
   EventLoop& loop_;
   const EpochsOptions options_;
   std::vector<std::unique_ptr<Stage>> stages_;  // the newest last
-  std::vector<Address> doors_to_join_;
   AliveGuard guard_;
 };
 

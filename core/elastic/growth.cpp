@@ -64,7 +64,7 @@ WorldOptions options_of_next(const WorldOptions& present, const GrowthPlan& plan
   WorldOptions next = present;
   next.size = present.size + plan.processes + plan.guests;
   next.guests = plan.guests;
-  next.newcomers = plan.processes;
+  next.joined = plan.processes;
   ++next.epoch;
   // The ranks of the next world find out anew.
   next.machines.clear();
@@ -102,7 +102,7 @@ Status use_ticket(const wire::Ticket& ticket, int largest_size, WorldOptions& op
   options.size = static_cast<int>(ticket.world_size);
   options.epoch = ticket.epoch;
   options.guests = static_cast<int>(ticket.guests);
-  options.newcomers = options.natives() - static_cast<int>(std::min(ticket.members, ticket.world_size - ticket.guests));
+  options.joined = options.natives() - static_cast<int>(ticket.members);
   options.heartbeat_timeout = Duration::milliseconds(ticket.heartbeat_timeout_ms);
   options.placement.policy = static_cast<PlacementPolicy>(ticket.policy);
   options.placement.order = static_cast<ReduceOrder>(ticket.order);

@@ -28,8 +28,8 @@ struct WorldOptions {
   int size = 1;
   /// The number of ranks that cannot be dialled (browsers). They are the last ranks, and rank 0 is never one.
   int guests = 0;
-  /// How many of the ranks before the guests have come into an elastic group with this world.
-  int newcomers = 0;
+  /// How many of the ranks before the guests have joined an elastic group with this world, and have not agreed on anything with the others.
+  int joined = 0;
   /// Whether the links outlive a failure of the world, for those ranks that go on without the others (core/elastic/epochs.hpp).
   bool elastic = false;
   std::uint32_t epoch = 0;  // of an elastic world
@@ -87,6 +87,11 @@ struct WorldOptions {
   /// Whether native ranks also measure that when they meet.
   bool measures_speeds() const { return follows_speeds() && placement.parts == PartsPolicy::measured; }
   bool is_guest(int of_rank) const { return of_rank >= natives(); }
+  /// Whether the rank is one of `joined`. A rank that has joined itself does not know which of the others fits.
+  bool has_just_joined(int of_rank) const {
+    const int members = natives() - joined;
+    return rank < members && of_rank >= members && !is_guest(of_rank);
+  }
   /// Whether the link between two ranks passes through relay_of(), because guests cannot dial each other.
   bool is_relayed(int one, int other) const { return is_guest(one) && is_guest(other); }
   int relay_of(int one, int other) const { return (one + other) % natives(); }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.hpp"
+#include "core/engine/blame.hpp"
 #include "core/engine/send_control.hpp"
 
 namespace ringlet {
@@ -20,7 +21,6 @@ constexpr Duration kTimeToEnd = Duration::seconds(1);           // for this side
 World::World(EventLoop& loop, const WorldOptions& options)
     : loop_(loop),
       options_(options.within_limits()),
-      blame_(options_),
       peers_(options.size),
       groups_(*this, options_.max_groups),
       heartbeats_(options_, peers_, loop.now()),
@@ -155,7 +155,7 @@ void World::on_control(Session& session, ConstBytes payload) {
   on_violation(peer, "rank " + std::to_string(peer) + " sent a control message that belongs to the start of a group");
 }
 
-void World::on_abort(int peer, const Status& status) { fail(blame_.of_abort(peer, peers_.text_of(peer), status)); }
+void World::on_abort(int peer, const Status& status) { fail(blame_for_abort(options_, peer, peers_.text_of(peer), status)); }
 
 void World::on_revoke(int peer, const wire::Revoke& revoke) {
   if (revoke.epoch == options_.epoch) on_abort(peer, wire::to_status(wire::Abort{revoke.code, revoke.rank, revoke.text}));
@@ -255,16 +255,12 @@ void World::close_if_over(const Session& session) {
 
 void World::fail(const Status& status) {
   if (!failure_.ok()) return;
-  failure_ = peers_.with_name(blame_.as_loss(status));
+  failure_ = peers_.with_name(as_loss(options_, status));
   if (status.code() == Errc::mismatch && failure_.code() == Errc::peer_lost) mismatch_ = peers_.with_name(status);
   end_operations(failure_);
   peers_.for_each_session([&](Session& session) {
     if (!session.closed() && !session.goodbye_received()) send_end(session);
   });
-  if (blame_.is_on_probation(mismatch_.rank())) {
-    session_with(mismatch_.rank()).give_up();
-    if (epoch_user_ != nullptr) tell_lost(mismatch_.rank());
-  }
   if (epoch_user_ != nullptr)
     loop_.defer([this, watch = guard_.watch()] {
       if (watch.alive() && epoch_user_ != nullptr) epoch_user_->on_ended(failure_);
@@ -351,7 +347,6 @@ void World::finish_closing() {
 /// A peer ends its direction once it has read the goodbye, and with it all that was sent before. Closing a link earlier could destroy what
 /// is still on its way over a slow network.
 bool World::has_waited_enough(Instant now) const {
-  if (waits_for_nobody_) return true;
   if (now - close_start_ < options_.close_timeout) return false;
   if (breaks_off_ || failure_.code() != Errc::cancelled || now - close_start_ >= options_.operation_timeout) return true;
   bool reads = false;

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/base/alive_guard.hpp"
-#include "core/engine/blame.hpp"
 #include "core/engine/clock_comparison.hpp"
 #include "core/engine/create_group.hpp"
 #include "core/engine/deadline_watch.hpp"
@@ -84,11 +83,16 @@ class World final : private SessionOwner, private GroupHost {
   void retire();
   /// Of an elastic world that has failed: for the others this rank has ended, and what they decide is without it.
   void say_goodbye();
-  /// Where the others have gone on without this rank, close() does not wait for them.
-  void wait_for_nobody() { waits_for_nobody_ = true; }
-  /// The newcomers have taken part in what all agreed on. Before, one that calls something else than the members is lost to these, which go
-  /// on: it may be any program that knows the token.
-  void trust_newcomers() { blame_.trust_newcomers(); }
+  /// Closes all links of a world that the others have left, so that close() waits for nobody. Not inside a call of one of them.
+  void hang_up() {
+    peers_.for_each_session([](Session& session) { session.close(); });
+  }
+  /// The rank whose call did not fit, where the world has failed by that and nevertheless says that it was lost; else -1.
+  int misfit() const { return mismatch_.rank(); }
+  /// Nothing is heard from the rank any more.
+  void give_up(int rank) { session_with(rank).give_up(); }
+  /// Those that have joined with this world have agreed on something with all others. Before, a mismatch is their own loss (as_loss()).
+  void trust_joined() { options_.joined = 0; }
   /// Runs once if the world fails.
   void set_failure_handler(std::function<void(const Status&)> handler) { failure_handler_ = std::move(handler); }
   void send_control(int rank, const wire::ControlMessage& message) override;
@@ -188,7 +192,6 @@ class World final : private SessionOwner, private GroupHost {
 
   EventLoop& loop_;
   WorldOptions options_;
-  Blame blame_;
   Peers peers_;
   GroupTable groups_;  // destroyed before the sessions, which may hold its frame sources
   GroupEngine* group_ = nullptr;
@@ -207,10 +210,10 @@ class World final : private SessionOwner, private GroupHost {
   std::vector<bool> heard_;                              // by rank
   std::function<void()> on_closed_;
   Status failure_;
-  Status mismatch_;  // which `failure_` reports as the loss of a guest or newcomer; that rank and the native ones are told of it
+  Status mismatch_;  // which `failure_` reports as the loss of a guest, or of one that has just joined; that rank and the native ones are
+                     // told of it
   bool closing_ = false;
   bool breaks_off_ = false;  // it is closed while operations are pending
-  bool waits_for_nobody_ = false;
   Instant close_start_{};
   TimerId tick_timer_ = 0;
   AliveGuard guard_;

@@ -284,10 +284,14 @@ void SimTrainer::be_left_out(const Succession& succession) {
   if (rows_) rows_->forget();
   if (!rejoins_) return;
   door_->knocks().shut();
-  doors_ = epochs_->doors_of_those_to_join();
-  had_gone_on_alone_ = !doors_.empty();
+  doors_.clear();
+  had_gone_on_alone_ = epoch_.lineage != 0;
   for (int peer = 0; peer < world_->options().natives(); ++peer)
     if (peer != rank()) doors_.push_back(world_->door(peer));
+  // Where it had gone on alone, those with which it has begun are not in its world.
+  for (const auto& [epoch, members] : members_of_)
+    for (const int member : members)
+      if (epoch.chain == epoch_.chain && member != process_) doors_.push_back(town_.door(member));
   voting_ = Vote::none;
   is_settled_ = false;
   lacks_ = !is(BrokenTrainer::takes_from_those_behind);
